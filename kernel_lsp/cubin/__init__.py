@@ -1,0 +1,1 @@
+"""Decodes a cubin: resources, names, line table, instructions (pure)."""

@@ -1,0 +1,64 @@
+"""Frozen values read from a cubin: its kernels with their resources, names and definition lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernel_lsp.source.position import SourceLine
+
+
+class CubinError(ValueError):
+    """The bytes are no cubin that can be read; the message says what was wrong, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one kernel takes, equal to `cuobjdump -res-usage` and `ptxas -v` (both checked by tests).
+
+    `static_shared_bytes` leaves out the system's 1 KB per block that linked cubins of sm_90 and later include.
+    Spill bytes are None where the cubin cannot tell (its `spill_why` says why).
+    """
+
+    registers: int
+    static_shared_bytes: int
+    local_bytes: int
+    stack_bytes: int
+    spill_store_bytes: int | None
+    spill_load_bytes: int | None
+    spill_why: str | None
+    barriers: int
+    constant_bytes: int  # bank 0
+    max_block: tuple[int, int, int] | None  # .maxntid, from __launch_bounds__
+    required_block: tuple[int, int, int] | None  # .reqntid
+    min_blocks_per_sm: int | None  # .minnctapersm, where the embedded PTX tells
+    uses_dynamic_shared: bool | None  # extern __shared__; None: not known
+    relocatable: bool  # not linked yet: registers and stack are lower bounds
+
+    @property
+    def max_threads(self) -> int | None:
+        """Largest block the kernel can be launched with, in threads; None: not bounded by the kernel."""
+        bound = self.required_block or self.max_block
+        return None if bound is None else bound[0] * bound[1] * bound[2]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBinary:
+    """One kernel (entry function) of a cubin."""
+
+    mangled: str
+    name: str  # demangled: "void axpy<float, 1>(float, float const*, float*, int)"
+    short_name: str  # what a person says: "axpy<float, 1>"
+    arch: str  # "sm_86", with suffix where the cubin says so ("sm_90a")
+    definition: SourceLine | None  # the line of the kernel's declarator; None: no line table
+    resources: Resources
+    code_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """A decoded cubin: its kernels, sorted by mangled name, and the device functions that stand beside them."""
+
+    arch: str
+    kernels: tuple[KernelBinary, ...]
+    device_functions: tuple[KernelBinary, ...]
+    toolkit: str | None  # ptxas version string from the notes, if present

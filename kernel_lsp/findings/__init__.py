@@ -1,0 +1,1 @@
+"""What the numbers mean: rules that turn a file's analysis into findings (pure)."""

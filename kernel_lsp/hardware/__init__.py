@@ -1,0 +1,1 @@
+"""Machine facts: limits per compute capability and peaks per board, from `hw_profiles/` (pure)."""

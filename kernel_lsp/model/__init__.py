@@ -1,0 +1,1 @@
+"""Numbers from a kernel and a machine: occupancy, cliffs, launches (pure)."""

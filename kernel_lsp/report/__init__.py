@@ -1,0 +1,1 @@
+"""The bottleneck report, as Markdown and JSON (pure)."""

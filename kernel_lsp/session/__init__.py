@@ -1,0 +1,1 @@
+"""State over time without LSP types: settings, documents, scheduling, pipeline, publishing."""
