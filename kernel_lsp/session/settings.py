@@ -1,0 +1,253 @@
+"""The editor's settings (section `kernelLsp`): declared once here, resolved from any JSON, field by field.
+
+A bad value never costs the others: the field falls back to its default and a message names it. The VS Code
+manifest and the docs page are checked against `DECLARED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+Scope = Literal["machine-overridable", "resource", "window"]
+
+_SEVERITIES = ("error", "warning", "information", "hint", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Resolved settings; every field has a usable value. Tool paths and text fields are "" where not set."""
+
+    gpu: str = ""
+    arch: str = ""
+    tools_nvcc: str = ""
+    tools_ptxas: str = ""
+    tools_nvdisasm: str = ""
+    tools_cuobjdump: str = ""
+    build_flags: tuple[str, ...] = ()
+    build_on_type: bool = False
+    build_time_limit_s: float = 300.0
+    build_max_parallel: int = 1
+    compile_commands: str = ""
+    diagnostics_enable: bool = True
+    hover_enable: bool = True
+    code_lens_enable: bool = True
+    inlay_hints_enable: bool = True
+    severity: tuple[tuple[str, str], ...] = ()  # (code, severity) pairs, sorted
+
+
+class _InvalidValueError(ValueError):
+    """The message completes the sentence "kernelLsp.x: …"."""
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _InvalidValueError(f"expected a string, got {value!r}")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _InvalidValueError(f"expected true or false, got {value!r}")
+    return value
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise _InvalidValueError(f"expected a list of strings, got {value!r}")
+    return tuple(value)
+
+
+def _between(low: float, high: float) -> Callable[[object], float]:
+    def check(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise _InvalidValueError(f"expected a number from {low:g} to {high:g}, got {value!r}")
+        return float(value)
+
+    return check
+
+
+def _whole(low: int, high: int) -> Callable[[object], int]:
+    def check(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise _InvalidValueError(f"expected a whole number from {low} to {high}, got {value!r}")
+        return value
+
+    return check
+
+
+def _severities(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise _InvalidValueError(f'expected an object such as {{"KL101": "hint"}}, got {value!r}')
+    for code, severity in value.items():
+        if severity not in _SEVERITIES:
+            raise _InvalidValueError(f"{code}: expected one of {', '.join(_SEVERITIES)}, got {severity!r}")
+    return tuple(sorted((str(code), str(severity)) for code, severity in value.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One setting: its dotted name under `kernelLsp.`, field, JSON schema, scope and description."""
+
+    name: str
+    field: str
+    check: Callable[[object], Any]
+    schema: Mapping[str, object]
+    scope: Scope
+    doc: str
+
+
+_TEXT: Mapping[str, object] = {"type": "string"}
+_BOOL: Mapping[str, object] = {"type": "boolean"}
+_WORDS: Mapping[str, object] = {"type": "array", "items": {"type": "string"}}
+
+
+def _tool(name: str) -> Declared:
+    return Declared(
+        f"tools.{name}",
+        f"tools_{name}",
+        _text,
+        _TEXT,
+        "machine-overridable",
+        f"Path of `{name}`. Empty: found through CUDA_HOME, PATH, the usual places, the server's environment.",
+    )
+
+
+DECLARED: tuple[Declared, ...] = (
+    Declared(
+        "gpu",
+        "gpu",
+        _text,
+        _TEXT,
+        "resource",
+        "Board whose limits and peaks are shown, for example `RTX 3070 Ti` or `A100 SXM4 80GB`. "
+        "Empty: this machine's GPU, else the build flags' architecture, else RTX 3070 Ti.",
+    ),
+    Declared(
+        "arch",
+        "arch",
+        _text,
+        _TEXT,
+        "resource",
+        "Architecture that is built, for example `sm_90a`. Empty: chosen from the build flags.",
+    ),
+    _tool("nvcc"),
+    _tool("ptxas"),
+    _tool("nvdisasm"),
+    _tool("cuobjdump"),
+    Declared(
+        "build.flags",
+        "build_flags",
+        _words,
+        _WORDS,
+        "resource",
+        "nvcc flags for files with no entry in a compile database. Empty: `-std=c++17 -O3`.",
+    ),
+    Declared(
+        "build.onType",
+        "build_on_type",
+        _flag,
+        _BOOL,
+        "resource",
+        "Also build the unsaved text a moment after typing stops, not only on save.",
+    ),
+    Declared(
+        "build.timeLimit",
+        "build_time_limit_s",
+        _between(1, 86400),
+        {"type": "number", "minimum": 1, "maximum": 86400},
+        "resource",
+        "Seconds after which a build is stopped.",
+    ),
+    Declared(
+        "build.maxParallel",
+        "build_max_parallel",
+        _whole(1, 64),
+        {"type": "integer", "minimum": 1, "maximum": 64},
+        "window",
+        "Builds that may run at the same time.",
+    ),
+    Declared(
+        "compileCommands",
+        "compile_commands",
+        _text,
+        _TEXT,
+        "resource",
+        "Path of the `compile_commands.json` to use. Empty: the nearest one above the file, in `build/` or `out/`.",
+    ),
+    Declared("diagnostics.enable", "diagnostics_enable", _flag, _BOOL, "resource", "Show findings as diagnostics."),
+    Declared("hover.enable", "hover_enable", _flag, _BOOL, "resource", "Show a summary when hovering a kernel."),
+    Declared("codeLens.enable", "code_lens_enable", _flag, _BOOL, "resource", "Show one line above each kernel."),
+    Declared(
+        "inlayHints.enable",
+        "inlay_hints_enable",
+        _flag,
+        _BOOL,
+        "resource",
+        "Show hints at the end of costly lines.",
+    ),
+    Declared(
+        "severity",
+        "severity",
+        _severities,
+        {"type": "object", "additionalProperties": {"type": "string", "enum": list(_SEVERITIES)}},
+        "resource",
+        'Severity per code, for example `{"KL101": "hint", "KL204": "off"}`.',
+    ),
+)
+
+_DEFAULTS = Settings()
+
+
+def default_of(declared: Declared) -> object:
+    """The default of a setting as JSON."""
+    value = getattr(_DEFAULTS, declared.field)
+    if declared.field == "severity":
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _lookup(section: Mapping[str, object], dotted: str) -> object:
+    """The value at a dotted name, nested ({"build": {"flags": …}}) or flat ({"build.flags": …}); None: not given."""
+    if dotted in section:
+        return section[dotted]
+    here: object = section
+    for part in dotted.split("."):
+        if not isinstance(here, Mapping) or part not in here:
+            return None
+        here = here[part]
+    return here
+
+
+def resolve(section: object) -> tuple[Settings, tuple[str, ...]]:
+    """Settings from the client's JSON for section `kernelLsp`, and one message per bad field. Never raises."""
+    if section is None:
+        return _DEFAULTS, ()
+    if not isinstance(section, Mapping):
+        return _DEFAULTS, (f"kernelLsp: expected an object, got {section!r}; defaults are used",)
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for declared in DECLARED:
+        given = _lookup(section, declared.name)
+        if given is None:
+            continue
+        try:
+            values[declared.field] = declared.check(given)
+        except _InvalidValueError as error:
+            problems.append(f"kernelLsp.{declared.name}: {error}; using {default_of(declared)!r}")
+    assert {f.name for f in fields(Settings)} >= values.keys()
+    return Settings(**values), tuple(problems)
+
+
+def json_schema() -> dict[str, object]:
+    """The `contributes.configuration.properties` block of the VS Code manifest for these settings."""
+    return {
+        f"kernelLsp.{d.name}": {
+            **d.schema,
+            "default": default_of(d),
+            "scope": d.scope,
+            "markdownDescription": d.doc,
+        }
+        for d in DECLARED
+    }
