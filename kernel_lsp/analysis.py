@@ -4,47 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernel_lsp.cubin.kernel import KernelBinary
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import GpuChoice
-from kernel_lsp.model.launch import Launch
-from kernel_lsp.model.occupancy import Cliff, Occupancy
+from kernel_lsp.model.kernel_analysis import BlockSizeRow as BlockSizeRow
+from kernel_lsp.model.kernel_analysis import KernelAnalysis as KernelAnalysis
+from kernel_lsp.model.kernel_analysis import LaunchAnalysis as LaunchAnalysis
 from kernel_lsp.source.position import Span
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchAnalysis:
-    """A launch with its occupancy; the occupancy is exact for `assumed_dynamic_shared_bytes`.
-
-    Where dynamic shared memory is unknown (`launch.dynamic_shared_bytes` is None) the occupancy is that for 0 bytes
-    and holds up to `holds_to_dynamic_shared_bytes`: shown with that condition, never as a bare percentage.
-    """
-
-    launch: Launch
-    occupancy: Occupancy
-    cliffs: tuple[Cliff, ...]
-    holds_to_dynamic_shared_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class BlockSizeRow:
-    """One row of the table shown where the block size is unknown."""
-
-    threads: int
-    occupancy: Occupancy
-
-
-@dataclass(frozen=True, slots=True)
-class KernelAnalysis:
-    """One kernel of the file. `span` is its name in the text (None: defined elsewhere or not found)."""
-
-    binary: KernelBinary
-    file: str  # absolute path of the definition, "" where unknown
-    line: int  # 1-based, 0 where unknown
-    span: Span | None
-    launches: tuple[LaunchAnalysis, ...]
-    block_sizes: tuple[BlockSizeRow, ...]  # filled where no launch is known
-    max_launchable_threads: int  # by registers and the kernel's own bounds; 0: cannot be launched
 
 
 @dataclass(frozen=True, slots=True)
