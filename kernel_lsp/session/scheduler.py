@@ -96,6 +96,7 @@ class Scheduler(Generic[Key, Request]):
             slot.run.cancel()
         elif slot.worker is not None:
             slot.worker.cancel()
+            slot.worker = None  # a request that comes before it has ended starts a new one
 
     async def close(self) -> None:
         """Stop everything and wait until it has stopped."""
@@ -145,7 +146,8 @@ class Scheduler(Generic[Key, Request]):
                 if slot.pending is not None or stopped:
                     await self._quiet(slot)
         finally:
-            slot.worker = None
+            if slot.worker is asyncio.current_task():
+                slot.worker = None
 
     async def _quiet(self, slot: _Slot[Request]) -> None:
         """Wait until no request has come for the quiet time."""

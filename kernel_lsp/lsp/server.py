@@ -1,0 +1,119 @@
+"""The language server object: its session, the client's abilities, and how errors and notices reach the user."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.lsp.server import LanguageServer
+
+from kernel_lsp import __version__
+from kernel_lsp.lsp.diagnostics import publish
+from kernel_lsp.lsp.progress import RunProgress
+from kernel_lsp.lsp.protocol import KernelLspProtocol, tolerant_converter
+from kernel_lsp.lsp.status import send_status
+from kernel_lsp.session.session import AnalysisSession
+
+if TYPE_CHECKING:
+    from pygls.server import ServerErrors
+
+    from kernel_lsp.session.documents import OpenDocument
+    from kernel_lsp.session.pipeline import FileOutcome, Pipeline
+    from kernel_lsp.session.published import FilePublication
+    from kernel_lsp.source.lines import Encoding
+
+logger = logging.getLogger(__name__)
+
+
+class KernelLspServer(LanguageServer):
+    """Holds the session; listens to it and tells the client. Created on the running event loop."""
+
+    protocol: KernelLspProtocol
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        super().__init__(
+            "kernel-lsp",
+            __version__,
+            protocol_cls=KernelLspProtocol,
+            converter_factory=tolerant_converter,
+        )
+        self.session = AnalysisSession(pipeline, self)
+        self.pipeline = pipeline
+        self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.wants_status = False
+        self.watch_parent = False  # a TCP connection does not end with the editor
+        self.pending_settings: Any = None
+        self._progress: dict[int, RunProgress] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    # --- what the client can do ------------------------------------------------------------------------------------
+
+    def client_can(self, capability: str) -> bool:
+        """Whether the client declared a boolean capability, by its dotted name."""
+        return bool(get_capability(self.client_capabilities, capability, False))
+
+    @property
+    def encoding(self) -> Encoding:
+        """The unit of columns that was agreed with the client."""
+        return cast("Encoding", str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+
+    def in_background(self, work: asyncio.Task[None]) -> None:
+        """Keep a task alive until it is done; its errors are logged."""
+        self._background.add(work)
+        work.add_done_callback(self._background_done)
+
+    def _background_done(self, work: asyncio.Task[None]) -> None:
+        self._background.discard(work)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            logger.error("a background task failed", exc_info=error)
+
+    # --- SessionListener -------------------------------------------------------------------------------------------
+
+    def findings_changed(self, publications: Iterable[FilePublication]) -> None:
+        publish(self, publications)
+
+    def run_started(self, document: OpenDocument, run: asyncio.Task[object]) -> None:
+        self._progress[id(document)] = RunProgress(self, document, run)
+        send_status(self, document, "building")
+
+    def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
+        progress = self._progress.pop(id(document), None)
+        if progress is not None:
+            progress.end(outcome)
+        send_status(self, document, "idle")
+        if outcome is not None:
+            self.refresh_views()
+
+    def notice(self, text: str) -> None:
+        self.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=text))
+
+    # --- telling the client ----------------------------------------------------------------------------------------
+
+    def refresh_views(self) -> None:
+        """Ask the client to fetch lenses and hints again, once per finished run, where it knows how."""
+
+        async def ask() -> None:
+            try:
+                if self.client_can("workspace.code_lens.refresh_support"):
+                    await self.workspace_code_lens_refresh_async(None)
+                if self.client_can("workspace.inlay_hint.refresh_support"):
+                    await self.workspace_inlay_hint_refresh_async(None)
+            except Exception as error:  # a client that answers with an error loses nothing but the refresh
+                logger.info("the client did not refresh its views: %s", error)
+
+        self.in_background(asyncio.get_running_loop().create_task(ask()))
+
+    def report_server_error(self, error: Exception, source: ServerErrors) -> None:
+        """Log it. Requests get their error as the answer; a popup for each would only shout."""
+        logger.error("%s: %s", getattr(source, "__name__", source), error)
+
+    async def end(self) -> None:
+        """Stop all runs and background work; nothing of them is left afterwards."""
+        await self.session.end()
+        for task in list(self._background):
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)

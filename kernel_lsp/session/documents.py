@@ -1,0 +1,42 @@
+"""Open documents: the text as the editor has it, and the outcome that its last builds left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernel_lsp.session.pipeline import FileOutcome
+from kernel_lsp.source.remap import LineMap
+
+
+@dataclass(slots=True)
+class OpenDocument:
+    """One open CUDA document. `good` is the last outcome with an analysis, `last` the latest of all."""
+
+    uri: str  # as the client wrote it
+    path: Path | None  # None: no file (untitled)
+    version: int | None
+    text: str
+    good: FileOutcome | None = None
+    last: FileOutcome | None = None
+    published_generation: int = 0
+    _maps: dict[tuple[str, str], LineMap] = field(default_factory=dict)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the facts shown are from before the latest build, which gave none."""
+        return self.good is not None and self.last is not self.good
+
+    def line_map(self, outcome: FileOutcome) -> LineMap:
+        """Lines of the text that was built -> lines of the text as it is now (kept until the text changes)."""
+        found = self._maps.get((outcome.text, self.text))
+        if found is None:
+            self._maps.clear()
+            found = self._maps[outcome.text, self.text] = LineMap(outcome.text, self.text)
+        return found
+
+    def accept(self, outcome: FileOutcome) -> None:
+        """Make an outcome the latest; facts of an older good one stay, marked stale, when this one has none."""
+        self.last = outcome
+        if outcome.analysis is not None:
+            self.good = outcome

@@ -1,0 +1,219 @@
+"""Keeps open documents analysed: each open, save or change of settings becomes a scheduled run whose outcome is kept.
+
+Knows no LSP types: the language server calls the methods below and listens through `SessionListener`. All of it runs
+on one event loop; reading answers from what is known and never waits for a build.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from kernel_lsp.findings.finding import Finding
+from kernel_lsp.session.documents import OpenDocument
+from kernel_lsp.session.pipeline import FileOutcome, Pipeline, PipelineRequest
+from kernel_lsp.session.published import FilePublication, PublishedFindings
+from kernel_lsp.session.remapped import remapped_findings
+from kernel_lsp.session.scheduler import Scheduler
+from kernel_lsp.session.settings import Settings
+from kernel_lsp.session.uris import path_of, real_path, uri_key
+
+logger = logging.getLogger(__name__)
+
+TYPING_PAUSE_S = 0.6  # with build.onType: the text is built after this long without a change
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    unsaved_text: str | None  # None: the file as it is on disk
+
+
+class SessionListener(Protocol):
+    """What a client of the session is told; called on the event loop, must not block."""
+
+    def findings_changed(self, publications: Iterable[FilePublication]) -> None:
+        """Files whose shown findings changed; each list is complete."""
+
+    def run_started(self, document: OpenDocument, run: asyncio.Task[object]) -> None:
+        """A run began; cancelling `run` stops its build."""
+
+    def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
+        """A run ended; None: it was stopped, or a newer request made it pointless."""
+
+    def notice(self, text: str) -> None:
+        """Something the user must act on, said once per session for the same text."""
+
+
+class AnalysisSession:
+    """The state of one client: settings, open documents, what is published."""
+
+    def __init__(self, pipeline: Pipeline, listener: SessionListener) -> None:
+        self._pipeline = pipeline
+        self._listener = listener
+        self._documents: dict[str, OpenDocument] = {}
+        self._published = PublishedFindings()
+        self._scheduler: Scheduler[str, _Run] = Scheduler(self._analyze)
+        self._typing: dict[str, asyncio.TimerHandle] = {}
+        self._noticed: set[str] = set()
+        self.settings = Settings()
+        self.trusted = True
+        self.roots: tuple[Path, ...] = ()
+
+    # --- what the client tells -------------------------------------------------------------------------------------
+
+    def configure(self, settings: Settings) -> None:
+        """Use other settings; open documents are analysed again where it matters."""
+        if settings == self.settings:
+            return
+        self.settings = settings
+        self._scheduler.set_max_parallel(settings.build_max_parallel)
+        for key, document in self._documents.items():
+            self._request(key, document)
+
+    def open(self, uri: str, version: int | None, text: str) -> None:
+        """A document was opened: analyse it as it is on disk (or tell why that cannot be)."""
+        key = uri_key(uri)
+        document = OpenDocument(uri=uri, path=path_of(uri), version=version, text=text)
+        self._documents[key] = document
+        self._request(key, document)
+
+    def change(self, uri: str, version: int | None, text: str) -> None:
+        """The text changed in the editor; facts stay those of the last build, on their moved lines."""
+        document = self._documents.get(uri_key(uri))
+        if document is None:
+            return
+        document.version = version
+        document.text = text
+        if self.settings.build_on_type:
+            self._build_after_typing(uri_key(uri), document)
+
+    def save(self, uri: str) -> None:
+        """A document was saved: analyse it, and every open document whose build read it."""
+        key = uri_key(uri)
+        if (document := self._documents.get(key)) is not None:
+            self._request(key, document)
+        if (path := path_of(uri)) is not None:
+            self.files_changed([path], except_key=key)
+
+    def close(self, uri: str) -> None:
+        """A document was closed: stop its run and clear what it shows, in headers too."""
+        key = uri_key(uri)
+        if self._documents.pop(key, None) is None:
+            return
+        if (timer := self._typing.pop(key, None)) is not None:
+            timer.cancel()
+        self._scheduler.cancel(key)
+        self._listener.findings_changed(self._published.drop(key))
+
+    def files_changed(self, paths: Iterable[Path], except_key: str = "") -> None:
+        """Files changed on disk: analyse again exactly the open documents whose build read one of them."""
+        changed = {real_path(path) for path in paths}
+        self._pipeline.files_changed(changed)
+        for key, document in self._documents.items():
+            if key != except_key and document.last is not None and not changed.isdisjoint(document.last.reads):
+                self._request(key, document)
+
+    def rebuild(self, uri: str | None = None) -> None:
+        """Analyse one document (or all) again."""
+        for key, document in self._documents.items():
+            if uri is None or key == uri_key(uri):
+                self._request(key, document)
+
+    async def end(self) -> None:
+        """Stop all runs and wait until nothing of them is left."""
+        for timer in self._typing.values():
+            timer.cancel()
+        await self._scheduler.close()
+
+    # --- what the client asks --------------------------------------------------------------------------------------
+
+    def document(self, uri: str) -> OpenDocument | None:
+        """The open document of a URI in any spelling."""
+        return self._documents.get(uri_key(uri))
+
+    def open_uri_of(self, path: str) -> str | None:
+        """The URI under which a file is open, in the client's spelling; symbolic links are seen through."""
+        wanted = real_path(path)
+        for document in self._documents.values():
+            if document.path is not None and real_path(document.path) == wanted:
+                return document.uri
+        return None
+
+    def is_busy(self, uri: str) -> bool:
+        """Whether a run for the document waits or is under way."""
+        return self._scheduler.busy(uri_key(uri))
+
+    def say_once(self, text: str) -> None:
+        """A notice to the user, unless the same was said before in this session."""
+        if text not in self._noticed:
+            self._noticed.add(text)
+            self._listener.notice(text)
+
+    # --- runs ------------------------------------------------------------------------------------------------------
+
+    def _build_after_typing(self, key: str, document: OpenDocument) -> None:
+        if (timer := self._typing.pop(key, None)) is not None:
+            timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._typing[key] = loop.call_later(TYPING_PAUSE_S, self._request_unsaved, key, document)
+
+    def _request_unsaved(self, key: str, document: OpenDocument) -> None:
+        self._typing.pop(key, None)
+        if self._documents.get(key) is document and document.path is not None:
+            self._scheduler.request(key, _Run(unsaved_text=document.text))
+
+    def _request(self, key: str, document: OpenDocument) -> None:
+        self._scheduler.request(key, _Run(unsaved_text=None))
+
+    async def _analyze(self, key: str, run: _Run, generation: int) -> None:
+        document = self._documents.get(key)
+        if document is None:
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        outcome: FileOutcome | None = None
+        self._listener.run_started(document, task)
+        try:
+            outcome = await self._pipeline.analyze(
+                PipelineRequest(
+                    document=document.path,
+                    unsaved_text=run.unsaved_text,
+                    editor_text=document.text,
+                    settings=self.settings,
+                    roots=self.roots,
+                    trusted=self.trusted,
+                    open_files=tuple(d.path for d in self._documents.values() if d.path is not None),
+                )
+            )
+            if self._documents.get(key) is not document or generation < document.published_generation:
+                outcome = None
+                return
+            document.published_generation = generation
+            document.accept(outcome)
+            self.publish(key, document)
+            for text in outcome.notices:
+                self.say_once(text)
+        finally:
+            self._listener.run_ended(document, outcome)
+
+    def publish(self, key: str, document: OpenDocument) -> None:
+        """Publish the findings of a document's latest outcome, at the lines where its text is now."""
+        outcome = document.last
+        if outcome is None:
+            return
+        by_file: dict[str, list[Finding]] = {}
+        if self.settings.diagnostics_enable:
+            for finding in remapped_findings(document, outcome, document.good):
+                by_file.setdefault(self._shown_file(document, finding.file), []).append(finding)
+        own = document.uri if document.path is None else str(document.path)
+        self._listener.findings_changed(self._published.accept(key, by_file, always=[own]))
+
+    def _shown_file(self, document: OpenDocument, file: str) -> str:
+        """The path under which findings of a file are shown: the document's own spelling where it is the same file."""
+        if document.path is not None and real_path(file) == real_path(document.path):
+            return str(document.path)
+        return file
