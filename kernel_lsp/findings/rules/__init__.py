@@ -1,0 +1,34 @@
+"""All rules, in the order in which they are asked; one rule a file."""
+
+from __future__ import annotations
+
+from kernel_lsp.findings.draft import Rule
+from kernel_lsp.findings.rules import (
+    build_error,
+    build_note,
+    cannot_launch,
+    dynamic_shared_unknown,
+    launch_limit,
+    local_array,
+    not_built,
+    not_compiled,
+    occupancy_limiter,
+    register_cliff,
+    shared_memory_cliff,
+    spill,
+)
+
+RULES: tuple[Rule, ...] = (
+    occupancy_limiter.RULE,
+    shared_memory_cliff.RULE,
+    register_cliff.RULE,
+    launch_limit.RULE,
+    cannot_launch.RULE,
+    dynamic_shared_unknown.RULE,
+    spill.RULE,
+    local_array.RULE,
+    build_error.RULE,
+    not_built.RULE,
+    build_note.RULE,
+    not_compiled.RULE,
+)

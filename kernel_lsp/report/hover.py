@@ -1,0 +1,209 @@
+"""The hover on a kernel's name: Markdown of short lists and fenced blocks with aligned columns (no tables).
+
+Neovim shows Markdown tables as raw pipes, so columns are aligned by hand inside code fences.
+"""
+
+from __future__ import annotations
+
+from kernel_lsp.analysis import FileAnalysis
+from kernel_lsp.findings import wording
+from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
+from kernel_lsp.model.occupancy import Occupancy
+
+MOST_LAUNCHES = 4
+MOST_INSTANCES = 6
+
+
+def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str | None = None) -> str:
+    """What is known of one kernel. `freshness` is a sentence such as "from the save of 14:02", shown in italics."""
+    profile = analysis.gpu.profile
+    board = f"{wording.board(profile)}, {kernel.binary.arch}"
+    if analysis.gpu.why == "default":
+        board += " (by default)"
+    parts = [f"**{escaped(kernel.binary.short_name)}**  {board}"]
+    if freshness:
+        parts.append(f"*{freshness}*")
+    if kernel.launches:
+        ranked = sorted(kernel.launches, key=lambda la: la.occupancy.theoretical)
+        parts.append(_launch_paragraph(kernel, ranked[0], analysis.path))
+        parts.append(_fenced(limit_lines(kernel, ranked[0], analysis)))
+        parts.append(_steps_paragraph(kernel, ranked[0]))
+        if len(ranked) > 1:
+            parts.append(_other_launches(kernel, ranked, analysis.path))
+    else:
+        parts.extend(_unknown_block(kernel, analysis))
+    parts.append("\n".join(f"- {line}" for line in _resource_lines(kernel)))
+    instances = _instances(kernel, analysis)
+    if instances:
+        parts.append(instances)
+    parts.append(f"`{kernel.binary.name}`")
+    return "\n\n".join(part for part in parts if part)
+
+
+def escaped(text: str) -> str:
+    """Markdown's own signs made harmless: names and paths come from files that anyone may have written."""
+    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~&$" else c for c in text if c >= " ")
+
+
+def limit_lines(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis) -> list[str]:
+    """Every limit with what the block uses of it, aligned; the limits that decide are marked `<- limit`."""
+    resources, occupancy, limits = kernel.binary.resources, analysis.occupancy, file.gpu.profile.limits
+    warps = -(-analysis.launch.threads // limits.warp_size)
+    own = wording.own_shared_bytes(resources, analysis.launch)
+    reserve = limits.shared_reserved_bytes_per_block
+    if own is None:
+        shared_use = f"{wording.kilobytes(resources.static_shared_bytes)} + unknown"
+    else:
+        shared_use = wording.kilobytes(own) + (f" + {wording.kilobytes(reserve)}" if reserve else "")
+    rows = [
+        ("registers", f"{wording.registers(resources, 'per thread')}", occupancy.limit_registers),
+        ("warps", f"{warps} per block", occupancy.limit_warps),
+        ("blocks", "", occupancy.limit_blocks),
+        ("shared", shared_use, occupancy.limit_shared),
+        ("barriers", f"{resources.barriers} of {limits.barriers_per_block}", occupancy.limit_barriers),
+    ]
+    rows.sort(key=lambda row: row[0] not in occupancy.limiters)
+    width = max(len(use) for _, use, _ in rows)
+    lines = [f"{'limit':<10} {'uses':<{width}}  blocks/SM"]
+    for name, use, limit in rows:
+        mark = "   <- limit" if name in occupancy.limiters else ""
+        number = "-" if limit is None else str(limit)
+        lines.append(f"{name:<10} {use:<{width}}  {number:>9}{mark}".rstrip())
+    return lines
+
+
+def occupancy_sentence(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> str:
+    """`33 % theoretical occupancy: 2 blocks/SM, 16 of 48 warps. Limited by registers.` with its conditions."""
+    occupancy = analysis.occupancy
+    if not occupancy.blocks_per_sm:
+        return "This launch cannot start: no block fits on the SM."
+    most = "At most " if occupancy.is_upper_bound else ""
+    sentence = (
+        f"{most}{wording.percent(occupancy.theoretical)} theoretical occupancy: "
+        f"{wording.counted(occupancy.blocks_per_sm, 'block')}/SM, "
+        f"{occupancy.active_warps} of {occupancy.max_warps} warps"
+    )
+    if wording.is_conditional(analysis, kernel.binary.resources):
+        condition = wording.condition(analysis)
+        sentence += f", {condition}" if condition else ", with no dynamic shared memory"
+    sentence += f". Limited by {wording.limiters(occupancy)}." if occupancy.limiters else "."
+    if analysis.launch.cluster and analysis.launch.cluster > 1:
+        sentence += f" Clusters of {analysis.launch.cluster}: what the GPCs allow is not known, so this is a bound."
+    if kernel.binary.resources.relocatable:
+        sentence += " Called functions are linked later: registers may rise."
+    return sentence
+
+
+def _launch_paragraph(kernel: KernelAnalysis, analysis: LaunchAnalysis, path: str) -> str:
+    launch = analysis.launch
+    words = wording.launch_words(launch, path)
+    if launch.grid:
+        words += f", grid {wording.block_size(launch.grid)}"
+    lines = [escaped(words[0].upper() + words[1:]) + ".", occupancy_sentence(kernel, analysis)]
+    if launch.dynamic_shared_bytes is None and kernel.binary.resources.uses_dynamic_shared:
+        lines.append("Dynamic shared memory is unknown; `// kernel-lsp: smem=BYTES` above the kernel states it.")
+    return "  \n".join(lines)
+
+
+def _steps_paragraph(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> str:
+    if kernel.binary.resources.relocatable or not analysis.occupancy.blocks_per_sm:
+        return ""
+    ups = [wording.step(c) for c in analysis.cliffs if c.direction == "up"]
+    downs = [wording.step(c) for c in analysis.cliffs if c.direction == "down"]
+    up = f"Next step up: {', or '.join(ups)}." if ups else _no_step_up(analysis.occupancy)
+    down = f"Next step down: {', or '.join(downs)}." if downs else ""
+    return "  \n".join(line for line in (up, down) if line)
+
+
+def _no_step_up(occupancy: Occupancy) -> str:
+    if occupancy.active_warps == occupancy.max_warps:
+        return "Next step up: none, the warps are full."
+    return "Next step up: none by registers or shared memory alone."
+
+
+def _other_launches(kernel: KernelAnalysis, ranked: list[LaunchAnalysis], path: str) -> str:
+    lines = []
+    for analysis in ranked[1 : MOST_LAUNCHES + 1]:
+        words = wording.launch_words(analysis.launch, path)
+        share = wording.percent(analysis.occupancy.theoretical)
+        lines.append(f"- {escaped(words)}: {wording.blocks_per_sm(analysis.occupancy)}, {share}")
+    if len(ranked) > MOST_LAUNCHES + 1:
+        lines.append(f"- {len(ranked) - MOST_LAUNCHES - 1} more launches")
+    return "Other launches:\n" + "\n".join(lines)
+
+
+def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
+    resources = kernel.binary.resources
+    said = "Block size unknown: no launch with constants was found."
+    if resources.uses_dynamic_shared is not False:
+        said += " The table is for no dynamic shared memory."
+    parts = [said]
+    if kernel.block_sizes:
+        parts.append(_fenced(block_size_lines(kernel)))
+    most = kernel.max_launchable_threads
+    limits = file.gpu.profile.limits
+    if 0 < most < limits.max_threads_per_block:
+        parts.append(f"The largest block that can start has {most} threads.")
+    parts.append("`// kernel-lsp: block=256` above the kernel states it.")
+    return parts
+
+
+def block_size_lines(kernel: KernelAnalysis) -> list[str]:
+    """The table over block sizes, aligned: threads, blocks per SM, warps, occupancy, limiters."""
+    lines = ["threads  blocks/SM  warps     occupancy  limit"]
+    for row in kernel.block_sizes:
+        occupancy = row.occupancy
+        if not occupancy.blocks_per_sm:
+            lines.append(f"{row.threads:>7}  {0:>9}  cannot start")
+            continue
+        warps = f"{occupancy.active_warps} of {occupancy.max_warps}"
+        share = wording.percent(occupancy.theoretical)
+        limit = wording.limiters(occupancy, short=True)
+        lines.append(f"{row.threads:>7}  {occupancy.blocks_per_sm:>9}  {warps:<8}  {share:>9}  {limit}")
+    return lines
+
+
+def _resource_lines(kernel: KernelAnalysis) -> list[str]:
+    resources = kernel.binary.resources
+    lines = [wording.registers(resources, "registers per thread")]
+    if resources.relocatable:
+        lines[0] += ", before linking"
+    if resources.static_shared_bytes:
+        lines.append(f"{wording.exact_bytes(resources.static_shared_bytes)} static shared memory")
+    if resources.uses_dynamic_shared:
+        lines.append("uses dynamic shared memory")
+    local = wording.local_words(kernel)
+    if local:
+        lines.append(local)
+    if resources.spill_store_bytes is None or resources.spill_load_bytes is None:
+        lines.append(f"spills unknown: {resources.spill_why}" if resources.spill_why else "spills unknown")
+    elif not resources.spill_store_bytes and not resources.spill_load_bytes:
+        lines.append("0 spills")
+    bounds = wording.launch_bounds(resources)
+    if bounds:
+        lines.append(f"`{bounds}`")
+    return lines
+
+
+def _instances(kernel: KernelAnalysis, file: FileAnalysis) -> str:
+    """The other instances of the template on this line, the most registers first."""
+    others = [
+        other
+        for other in file.kernels
+        if other is not kernel and kernel.line > 0 and (other.file, other.line) == (kernel.file, kernel.line)
+    ]
+    if not others:
+        return ""
+    others.sort(key=lambda other: (-other.binary.resources.registers, other.binary.name))
+    lines = []
+    for other in others[:MOST_INSTANCES]:
+        worst = min(other.launches, key=lambda la: la.occupancy.theoretical, default=None)
+        blocks = f", {wording.blocks_per_sm(worst.occupancy)}" if worst else ""
+        lines.append(f"- {escaped(other.binary.short_name)}: {wording.registers(other.binary.resources)}{blocks}")
+    if len(others) > MOST_INSTANCES:
+        lines.append(f"- {len(others) - MOST_INSTANCES} more")
+    return "Other instances on this line:\n" + "\n".join(lines)
+
+
+def _fenced(lines: list[str]) -> str:
+    return "```\n" + "\n".join(lines) + "\n```"

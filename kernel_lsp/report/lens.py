@@ -1,0 +1,128 @@
+"""The line above a kernel: its most important numbers, the most important left.
+
+One lens per kernel; up to `MOST_INSTANCES` instances of a template have one each, worst first, more share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kernel_lsp.findings import wording
+from kernel_lsp.findings.catalogue import rule_texts
+from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
+
+MOST_INSTANCES = 3
+_SEPARATOR = " · "
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """One lens: its 1-based line, its text, and the kernel it speaks of (the worst, where it speaks of many)."""
+
+    line: int
+    text: str
+    kernel: KernelAnalysis
+
+
+def lenses(kernels: Iterable[KernelAnalysis], path: str) -> tuple[Lens, ...]:
+    """All lenses of the file at `path`, sorted by line; kernels defined in other files have none here."""
+    by_line: dict[int, list[KernelAnalysis]] = {}
+    for kernel in kernels:
+        if kernel.file == path and kernel.line > 0:
+            by_line.setdefault(kernel.span.line if kernel.span else kernel.line, []).append(kernel)
+    found = []
+    for line, group in sorted(by_line.items()):
+        ranked = sorted(group, key=_badness)
+        if len(ranked) > MOST_INSTANCES:
+            found.append(Lens(line, _shared_text(ranked, path), ranked[0]))
+        else:
+            named = len(ranked) > 1
+            found.extend(Lens(line, lens_text(kernel, path, named=named), kernel) for kernel in ranked)
+    return tuple(found)
+
+
+def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
+    """`6 blocks/SM · 48/48 warps · 36 regs · 2.0 KB shared · limited by registers, warps`."""
+    resources = kernel.binary.resources
+    worst = worst_launch(kernel)
+    parts = _launch_parts(kernel, worst, path) if worst else ["block size unknown"]
+    parts.append(wording.registers(resources, "regs"))
+    shared = wording.shared(resources, worst.launch if worst else None)
+    if shared != "no shared":
+        parts.append(shared)
+    local = wording.local_words(kernel)
+    if local:
+        parts.append(local)
+    if worst is None:
+        parts.extend(_block_size_parts(kernel))
+    else:
+        parts.extend(_edge_parts(kernel, worst))
+        if worst.occupancy.limiters:
+            parts.append(f"limited by {wording.limiters(worst.occupancy, short=True)}")
+    if resources.relocatable:
+        parts.append("before linking")
+    return (f"{kernel.binary.short_name}: " if named else "") + _SEPARATOR.join(parts)
+
+
+def worst_launch(kernel: KernelAnalysis) -> LaunchAnalysis | None:
+    """The known launch with the lowest occupancy."""
+    return min(kernel.launches, key=lambda la: la.occupancy.theoretical, default=None)
+
+
+def _badness(kernel: KernelAnalysis) -> tuple[int, str]:
+    """Worst first: the most registers, as case by case they are what instances of a template differ in."""
+    return (-kernel.binary.resources.registers, kernel.binary.name)
+
+
+def _launch_parts(kernel: KernelAnalysis, analysis: LaunchAnalysis, path: str) -> list[str]:
+    occupancy, launch = analysis.occupancy, analysis.launch
+    if not occupancy.blocks_per_sm:
+        return [f"cannot start with {wording.launch_words(launch, path)}"]
+    parts = [wording.blocks_per_sm(occupancy), f"{occupancy.active_warps}/{occupancy.max_warps} warps"]
+    if wording.is_conditional(analysis, kernel.binary.resources):
+        parts[1] += f" {wording.condition(analysis) or 'without dynamic shared memory'}"
+    if len(kernel.launches) > 1:
+        parts.append(f"block {wording.block_size(launch.block)}, worst of {len(kernel.launches)} launches")
+    elif launch.origin == "launch_bounds":
+        parts.append(wording.launch_words(launch, path))
+    return parts
+
+
+def _block_size_parts(kernel: KernelAnalysis) -> list[str]:
+    """Block sizes with their blocks per SM; never an occupancy without the block size that it belongs to."""
+    rows = [f"{row.threads} -> {row.occupancy.blocks_per_sm}" for row in kernel.block_sizes]
+    parts = []
+    resources = kernel.binary.resources
+    if rows:
+        condition = " with no dynamic shared memory" if resources.uses_dynamic_shared is not False else ""
+        parts.append(f"blocks/SM by block size{condition}: {', '.join(rows)}")
+    if kernel.max_launchable_threads and kernel.max_launchable_threads < 1024:
+        parts.append(f"at most {kernel.max_launchable_threads} threads")
+    return parts
+
+
+def _edge_parts(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> list[str]:
+    """How far the shared-memory edge is, where it is near enough to matter (thresholds of KL110)."""
+    own = wording.own_shared_bytes(kernel.binary.resources, analysis.launch)
+    thresholds = rule_texts()["KL110"].thresholds
+    up = wording.nearest(analysis.cliffs, "shared", "up")
+    down = wording.nearest(analysis.cliffs, "shared", "down")
+    if not own:
+        return []
+    if up and "shared" in analysis.occupancy.limiters and -up.change <= thresholds["past_edge_fraction"] * own:
+        return [f"{wording.kilobytes(-up.change)} past the cliff"]
+    left = down.to_value - 1 - own if down else 0
+    if down and 2 * down.blocks_per_sm <= analysis.occupancy.blocks_per_sm:
+        if left == 0:
+            return ["at the edge of the cliff"]
+        if left <= thresholds["before_edge_fraction"] * own:
+            return [f"{wording.kilobytes(left)} from the cliff"]
+    return []
+
+
+def _shared_text(ranked: Sequence[KernelAnalysis], path: str) -> str:
+    counts = [kernel.binary.resources.registers for kernel in ranked]
+    low, high = min(counts), max(counts)
+    span = f"{low} regs" if low == high else f"{low}-{high} regs"
+    return f"{len(ranked)} instances, {span}{_SEPARATOR}worst " + lens_text(ranked[0], path, named=True)
