@@ -1,0 +1,115 @@
+// The palette's commands that ask the server or the user something.
+import * as os from 'node:os';
+import * as vscode from 'vscode';
+import { isCuda } from './documents';
+import { findBasePython } from './interpreter';
+import { forget, log, showLog, tell } from './log';
+import type { OwnEnvironment } from './ownEnvironment';
+import { run } from './process';
+import type { Server } from './server';
+import { interpreterSetting, section, write } from './settings';
+import type { Status } from './status';
+
+/** One GPU that the server has a profile of, as `kernelLsp/gpus` gives it. */
+interface Gpu {
+  readonly name: string;
+  readonly arch: string;
+  readonly detail?: string;
+}
+
+/** Lets the user pick one of the server's GPUs and writes it to `kernelLsp.gpu`. */
+export async function selectGpu(server: Server): Promise<void> {
+  const client = server.running;
+  if (client === undefined) {
+    return notRunning();
+  }
+  const gpus = await client.sendRequest<Gpu[]>('kernelLsp/gpus');
+  const current = vscode.workspace.getConfiguration('kernelLsp').get<string>('gpu', '');
+  const automatic = { label: 'Automatic', description: "this machine's GPU, else the build flags' architecture", gpu: '' };
+  const items = [
+    automatic,
+    ...gpus.map(({ name, arch, detail }) => ({ label: name, description: arch, detail, gpu: name })),
+  ].map((item) => (item.gpu === current ? { ...item, description: `${item.description} · chosen` } : item));
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: 'GPU whose limits and peaks are shown',
+    matchOnDescription: true,
+  });
+  if (chosen !== undefined) {
+    await write('gpu', chosen.gpu === '' ? undefined : chosen.gpu);
+  }
+}
+
+/** Has the server write the report of the active file. */
+export async function writeBottleneckReport(server: Server): Promise<void> {
+  const document = vscode.window.activeTextEditor?.document;
+  if (document === undefined || !isCuda(document)) {
+    void vscode.window.showInformationMessage('Open a .cu or .cuh file first: the report is about its kernels.');
+    return;
+  }
+  const client = server.running;
+  if (client === undefined) {
+    return notRunning();
+  }
+  const uri = client.code2ProtocolConverter.asUri(document.uri);
+  await client.sendRequest('workspace/executeCommand', { command: 'kernelLsp.writeReport', arguments: [uri, null] });
+}
+
+/** Lets the user pick a Python and writes it to `kernelLsp.interpreter`; the change restarts the server. */
+export async function selectInterpreter(): Promise<void> {
+  const [file] =
+    (await vscode.window.showOpenDialog({
+      title: 'Python (3.10 or newer) in which kernel-lsp is installed',
+      openLabel: 'Use this Python',
+    })) ?? [];
+  if (file !== undefined) {
+    forget('interpreter');
+    await write('interpreter', [file.fsPath]);
+  }
+}
+
+/** Makes the extension's own environment and starts the server from it. */
+export async function installServer(context: vscode.ExtensionContext, server: Server, own: OwnEnvironment): Promise<void> {
+  forget('interpreter');
+  const base = await findBasePython(context.globalStorageUri.fsPath);
+  if (base === undefined) {
+    return tell('interpreter', 'The server needs Python 3.10 or newer, and none was found. Install Python, then try again.', showLog);
+  }
+  if (!(await own.install(base.command))) {
+    return;
+  }
+  if (interpreterSetting().length > 0) {
+    // It would keep the new environment from being used; its removal restarts the server.
+    await vscode.workspace.getConfiguration('kernelLsp').update('interpreter', undefined, vscode.ConfigurationTarget.Global);
+  } else {
+    await server.restart();
+  }
+}
+
+/** Writes what a bug report needs to the log and shows it. */
+export async function printDebugInformation(context: vscode.ExtensionContext, server: Server, status: Status): Promise<void> {
+  const client = server.running;
+  const facts = {
+    extension: context.extension.packageJSON.version,
+    editor: `${vscode.env.appName} ${vscode.version}`,
+    system: `${os.type()} ${os.release()} ${os.arch()}`,
+    trusted: vscode.workspace.isTrusted,
+    interpreter: server.lastSearch.found ?? null,
+    rejected: server.lastSearch.rejected,
+    server: client?.initializeResult?.serverInfo ?? null,
+    status: status.snapshot(),
+    settings: section(),
+  };
+  log.info(`debug information\n${JSON.stringify(facts, undefined, 2)}`);
+  log.show();
+  const interpreter = server.lastSearch.found;
+  if (interpreter !== undefined) {
+    const cwd = context.globalStorageUri.fsPath;
+    const doctor = run([...interpreter.command, '-m', 'kernel_lsp', 'doctor'], { cwd, timeoutMs: 60_000 });
+    log.info(`kernel-lsp doctor\n${await doctor.catch((error: Error) => `failed: ${error.message}`)}`);
+  }
+}
+
+function notRunning(): void {
+  void tell('not running', 'The Kernel LSP server is not running.', showLog);
+  forget('not running');
+}
