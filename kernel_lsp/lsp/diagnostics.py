@@ -21,8 +21,8 @@ _MAX_PER_FILE = 500  # a broken file can give thousands of errors; no client sho
 
 
 def uri_for(server: KernelLspServer, file: str) -> str:
-    """The URI of a file: as it is open in the client, else through the workspace folder that holds it, else its path."""
-    if "://" in file or not os.path.isabs(file):
+    """The URI of a file: as it is open in the client, else through the workspace folder that holds it, else its own."""
+    if "://" in file or not Path(file).is_absolute():
         return file
     if (uri := server.session.open_uri_of(file)) is not None:
         return uri

@@ -152,4 +152,3 @@ def _is_alive(process_id: int) -> bool:
     except PermissionError:
         return True
     return True
-

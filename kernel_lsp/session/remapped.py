@@ -11,9 +11,7 @@ from kernel_lsp.session.pipeline import FileOutcome
 from kernel_lsp.session.uris import real_path
 
 
-def remapped_findings(
-    document: OpenDocument, latest: FileOutcome, good: FileOutcome | None
-) -> Iterator[Finding]:
+def remapped_findings(document: OpenDocument, latest: FileOutcome, good: FileOutcome | None) -> Iterator[Finding]:
     """Findings of the latest outcome, and (after a failed build) those of the last good one, said to be older."""
     yield from _moved(document, latest, latest.findings)
     if good is not None and good is not latest and good.analysis is not None:
@@ -25,7 +23,9 @@ def remapped_findings(
         yield from _moved(document, good, stale)
 
 
-def _moved(document: OpenDocument, outcome: FileOutcome, findings: Iterator[Finding] | tuple[Finding, ...]) -> Iterator[Finding]:
+def _moved(
+    document: OpenDocument, outcome: FileOutcome, findings: Iterator[Finding] | tuple[Finding, ...]
+) -> Iterator[Finding]:
     if document.text == outcome.text:
         yield from findings
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 _DRIVE = re.compile(r"^/?([A-Za-z]):")
@@ -46,7 +46,7 @@ def real_path(path: str | Path) -> str:
 
 def is_cuda_source(uri: str, language_id: str) -> bool:
     """Whether a document is ours to analyse: by extension, and by language for buffers without one."""
-    suffix = os.path.splitext(unquote(uri))[1].lower()
+    suffix = PurePosixPath(unquote(uri)).suffix.lower()
     if suffix in (".cu", ".cuh"):
         return True
     return language_id in ("cuda", "cuda-cpp") and suffix not in (".h", ".hpp", ".c", ".cpp", ".cc", ".py", ".hip")

@@ -1,0 +1,177 @@
+"""Runs every benchmark and prints one table: what was measured, against what, and the bound it must keep."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.client import BARE, KERNEL_LSP, MeasuringClient
+from kernel_lsp.build.probe import probe_toolchain
+
+SMALL_KERNEL = """// {unique}
+__global__ void scale(float* out, const float* in, float factor, int n)
+{{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = factor * in[i];
+}}
+"""
+FLAGS = ("-std=c++17", "-O3", "-arch=sm_86")
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    measured: str
+    against: str
+    bound: str
+    holds: bool
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "KERNEL_LSP_CACHE_DIR": str(folder / "cache")}
+
+
+async def first_diagnostics(nvcc: Path, folder: Path, n: int) -> Row:
+    """didOpen of a new small kernel to its diagnostics, against `nvcc -cubin` alone with the same flags."""
+    client = MeasuringClient()
+    await client.start(KERNEL_LSP, folder, _environment(folder))
+    ours, alone = [], []
+    for i in range(n + 2):  # the first two warm both up
+        path = folder / f"first{i}.cu"
+        path.write_text(SMALL_KERNEL.format(unique=f"{time.time_ns()}"))
+        began = time.perf_counter()
+        client.open(path)
+        took = await client.next_diagnostics(path, began) - began
+        other = folder / f"alone{i}.cu"
+        other.write_text(SMALL_KERNEL.format(unique=f"{time.time_ns()}"))
+        began = time.perf_counter()
+        argv = [str(nvcc), *FLAGS, "-cubin", "-lineinfo", "-o", str(folder / "alone.cubin"), str(other)]
+        await asyncio.to_thread(subprocess.run, argv, check=True, cwd=folder)
+        if i >= 2:
+            ours.append(took)
+            alone.append(time.perf_counter() - began)
+    await client.stop()
+    ratio = statistics.median(ours) / statistics.median(alone)
+    return Row(
+        "first diagnostics",
+        f"{statistics.median(ours) * 1e3:.0f} ms = {ratio:.2f}x",
+        f"nvcc -cubin {statistics.median(alone) * 1e3:.0f} ms",
+        "1.10x",
+        ratio <= 1.10,
+    )
+
+
+async def unchanged_save(folder: Path, n: int) -> Row:
+    """didSave of an unchanged file to its diagnostics."""
+    client = MeasuringClient()
+    await client.start(KERNEL_LSP, folder, _environment(folder))
+    path = folder / "unchanged.cu"
+    path.write_text(SMALL_KERNEL.format(unique="unchanged"))
+    began = time.perf_counter()
+    client.open(path)
+    await client.next_diagnostics(path, began)
+    took = []
+    for _ in range(n):
+        await asyncio.sleep(0.5)  # saves far enough apart not to be one burst
+        began = time.perf_counter()
+        client.save(path)
+        took.append(await client.next_diagnostics(path, began) - began)
+    await client.stop()
+    worst = max(took) * 1e3
+    return Row(
+        "unchanged save",
+        f"median {statistics.median(took) * 1e3:.1f} ms, worst {worst:.1f} ms",
+        "-",
+        "50 ms",
+        worst < 50,
+    )
+
+
+async def hover_during_build(folder: Path, n: int) -> Row:
+    """Hover on one file while another is being built."""
+    client = MeasuringClient()
+    await client.start(KERNEL_LSP, folder, _environment(folder))
+    path = folder / "hovered.cu"
+    path.write_text(SMALL_KERNEL.format(unique="hovered"))
+    began = time.perf_counter()
+    client.open(path)
+    await client.next_diagnostics(path, began)
+    took: list[float] = []
+    build = 0
+    while len(took) < n:
+        build += 1
+        busy = folder / f"busy{build}.cu"
+        busy.write_text(SMALL_KERNEL.format(unique=f"{time.time_ns()}"))
+        started = time.perf_counter()
+        client.open(busy)
+        done = asyncio.create_task(client.next_diagnostics(busy, started))
+        while not done.done():
+            began = time.perf_counter()
+            answer = await client.hover(path, 1, 17)
+            took.append(time.perf_counter() - began)
+            assert answer is not None
+            await asyncio.sleep(0.002)
+    await client.stop()
+    p99 = sorted(took)[int(0.99 * (len(took) - 1))] * 1e3
+    return Row(
+        "hover while a build runs",
+        f"median {statistics.median(took) * 1e3:.1f} ms, p99 {p99:.1f} ms ({len(took)} hovers)",
+        "-",
+        "p99 20 ms",
+        p99 < 20,
+    )
+
+
+async def initialize(folder: Path, n: int) -> Row:
+    """Process start to the answer of `initialize`, against a bare pygls server, in turns."""
+    ours, bare = [], []
+    for i in range(n + 1):
+        for command, into in ((KERNEL_LSP, ours), (BARE, bare)):
+            client = MeasuringClient()
+            took = await client.start(command, folder, _environment(folder))
+            await client.stop()
+            if i:
+                into.append(took)
+    ratio = statistics.median(ours) / statistics.median(bare)
+    return Row(
+        "initialize",
+        f"{statistics.median(ours) * 1e3:.0f} ms = {ratio:.2f}x",
+        f"bare pygls {statistics.median(bare) * 1e3:.0f} ms",
+        "1.30x",
+        ratio <= 1.30,
+    )
+
+
+async def _main(n: int) -> int:
+    nvcc = (await probe_nvcc()).path
+    with tempfile.TemporaryDirectory(prefix="kernel-lsp-bench-") as name:
+        folder = Path(name)
+        rows = [
+            await first_diagnostics(nvcc, folder, n),
+            await unchanged_save(folder, n),
+            await hover_during_build(folder, 20 * n),
+            await initialize(folder, n),
+        ]
+    widths = [max(len(row.name) for row in rows), max(len(row.measured) for row in rows)]
+    for row in rows:
+        verdict = "ok  " if row.holds else "MISS"
+        print(f"{verdict}  {row.name:<{widths[0]}}  {row.measured:<{widths[1]}}  {row.against}  (bound {row.bound})")
+    return 0 if all(row.holds for row in rows) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("-n", type=int, default=15, help="repetitions of each measurement")
+    return asyncio.run(_main(parser.parse_args().n))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""A language client over stdio for measuring: starts a server, sends, and waits for what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+KERNEL_LSP = (sys.executable, "-m", "kernel_lsp", "serve")
+BARE = (sys.executable, str(Path(__file__).with_name("bare_server.py")))
+
+
+class MeasuringClient:
+    """One server process; diagnostics are kept with the time they came."""
+
+    def __init__(self) -> None:
+        self._client = LanguageClient("benchmark", "1")
+        self._diagnostics: dict[str, list[tuple[float, types.PublishDiagnosticsParams]]] = {}
+        self._changed = asyncio.Condition()
+
+        @self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        async def published(params: types.PublishDiagnosticsParams) -> None:
+            self._diagnostics.setdefault(params.uri, []).append((time.perf_counter(), params))
+            async with self._changed:
+                self._changed.notify_all()
+
+        @self._client.feature(types.WORKSPACE_CONFIGURATION)
+        def configuration(params: types.ConfigurationParams) -> list[Any]:
+            return [None for _ in params.items]
+
+    async def start(self, command: tuple[str, ...], folder: Path, env: dict[str, str]) -> float:
+        """Start and initialize; seconds until the answer to `initialize`."""
+        began = time.perf_counter()
+        await self._client.start_io(*command, env=env)
+        await self._client.initialize_async(
+            types.InitializeParams(
+                capabilities=types.ClientCapabilities(),
+                root_uri=folder.as_uri(),
+                workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)],
+            )
+        )
+        took = time.perf_counter() - began
+        self._client.initialized(types.InitializedParams())
+        return took
+
+    def open(self, path: Path) -> None:
+        item = types.TextDocumentItem(path.as_uri(), "cuda-cpp", 1, path.read_text())
+        self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def save(self, path: Path) -> None:
+        self._client.text_document_did_save(
+            types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(path.as_uri()))
+        )
+
+    async def hover(self, path: Path, line: int, character: int) -> types.Hover | None:
+        return await self._client.text_document_hover_async(
+            types.HoverParams(types.TextDocumentIdentifier(path.as_uri()), types.Position(line, character))
+        )
+
+    async def next_diagnostics(self, path: Path, after: float) -> float:
+        """When diagnostics for the file came, after a moment of `time.perf_counter()`."""
+
+        def come() -> list[float]:
+            return [when for when, _ in self._diagnostics.get(path.as_uri(), []) if when > after]
+
+        async with self._changed:
+            await asyncio.wait_for(self._changed.wait_for(come), 120)
+        return come()[0]
+
+    async def stop(self) -> None:
+        await self._client.shutdown_async(None)
+        self._client.exit(None)
+        await self._client.stop()

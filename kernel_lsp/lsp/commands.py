@@ -1,0 +1,66 @@
+"""Commands and custom requests: write the report, analyse again, list the boards."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from lsprotocol import types
+
+from kernel_lsp.lsp.placed import freshness
+from kernel_lsp.lsp.server import KernelLspServer
+from kernel_lsp.session.documents import OpenDocument
+
+logger = logging.getLogger(__name__)
+
+SHOW_REPORT = "kernelLsp.writeReport"
+REBUILD = "kernelLsp.rebuild"
+GPUS = "kernelLsp/gpus"
+
+
+def register(server: KernelLspServer) -> None:
+    """Register the handlers of this module."""
+
+    @server.command(SHOW_REPORT)
+    def write_report(*arguments: Any) -> None:
+        uri, mangled = (*arguments, None, None)[:2]
+        document = server.session.document(uri) if isinstance(uri, str) else None
+        if document is None:
+            _say(server, types.MessageType.Warning, "Open a CUDA file first: there is nothing to report on.")
+        elif document.path is None:
+            _say(server, types.MessageType.Warning, "Save the buffer as a .cu file first: the report stands beside it.")
+        elif document.good is None:
+            reason = document.last.summary if document.last is not None else "the first build has not ended yet"
+            _say(server, types.MessageType.Warning, f"No report yet for {document.path.name}: {reason}.")
+        else:
+            kernel = mangled if isinstance(mangled, str) else None
+            server.in_background(asyncio.get_running_loop().create_task(_write_and_show(server, document, kernel)))
+
+    @server.command(REBUILD)
+    def rebuild(*arguments: Any) -> None:
+        server.session.rebuild(arguments[0] if arguments and isinstance(arguments[0], str) else None)
+
+    @server.feature(GPUS)
+    def gpus(_: Any) -> list[dict[str, str]]:
+        return [{"name": name, "arch": arch} for name, arch in server.pipeline.boards()]
+
+
+async def _write_and_show(server: KernelLspServer, document: OpenDocument, mangled: str | None) -> None:
+    assert document.path is not None
+    assert document.good is not None
+    text = server.pipeline.report_markdown(document.good, mangled, freshness(document))
+    path = document.path.with_name(f"{document.path.name}.bottleneck.md")
+    try:
+        await asyncio.to_thread(path.write_text, text, "utf-8")
+    except OSError as error:
+        _say(server, types.MessageType.Error, f"The report could not be written to {path}: {error.strerror}.")
+        return
+    if server.client_can("window.show_document.support"):
+        await server.window_show_document_async(types.ShowDocumentParams(uri=path.as_uri(), take_focus=True))
+    else:
+        _say(server, types.MessageType.Info, f"The report was written to {path}.")
+
+
+def _say(server: KernelLspServer, level: types.MessageType, text: str) -> None:
+    server.window_show_message(types.ShowMessageParams(type=level, message=text))
