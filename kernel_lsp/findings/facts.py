@@ -30,3 +30,4 @@ class Facts:
     messages: tuple[CompilerMessage, ...] = ()
     notes: tuple[BuildNote, ...] = ()
     not_built: str | None = None
+    not_built_severity: Severity = "error"

@@ -167,7 +167,7 @@ def local_words(kernel: KernelAnalysis) -> str | None:
     stores, loads = resources.spill_store_bytes, resources.spill_load_bytes
     if stores or loads:
         return f"{exact_bytes(stores or 0)} spill stores, {exact_bytes(loads or 0)} spill loads"
-    frame = max(resources.stack_bytes, resources.local_bytes)
+    frame = max(resources.frame_bytes, resources.local_bytes)
     if not frame:
         return None
     known = "" if stores == 0 and loads == 0 else ", whether by spills is not known"

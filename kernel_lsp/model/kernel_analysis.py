@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernel_lsp.cubin.kernel import KernelBinary
+from kernel_lsp.cubin.kernel import KernelBinary, Resources
 from kernel_lsp.model.launch import Launch
-from kernel_lsp.model.occupancy import Cliff, Occupancy
+from kernel_lsp.model.occupancy import Cliff, LaunchShape, Occupancy
 from kernel_lsp.source.position import Span
 
 
@@ -43,3 +43,15 @@ class KernelAnalysis:
     launches: tuple[LaunchAnalysis, ...]
     block_sizes: tuple[BlockSizeRow, ...]  # filled where no launch is known
     max_launchable_threads: int  # by registers and the kernel's own bounds; 0: cannot be launched
+
+
+def launch_shape(resources: Resources, launch: Launch) -> LaunchShape:
+    """What decides the occupancy of this kernel in this launch; unknown dynamic shared memory counts as none."""
+    return LaunchShape(
+        threads_per_block=launch.threads,
+        registers_per_thread=resources.registers,
+        static_shared_bytes=resources.static_shared_bytes,
+        dynamic_shared_bytes=launch.dynamic_shared_bytes or 0,
+        barriers=resources.barriers,
+        cluster_blocks=launch.cluster,
+    )

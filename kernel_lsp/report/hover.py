@@ -9,6 +9,7 @@ from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Occupancy
+from kernel_lsp.report.markdown_text import code_span, escaped, fenced
 
 MOST_LAUNCHES = 4
 MOST_INSTANCES = 6
@@ -22,11 +23,11 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
         board += " (by default)"
     parts = [f"**{escaped(kernel.binary.short_name)}**  {board}"]
     if freshness:
-        parts.append(f"*{freshness}*")
+        parts.append(f"*{escaped(freshness)}*")
     if kernel.launches:
         ranked = sorted(kernel.launches, key=lambda la: la.occupancy.theoretical)
         parts.append(_launch_paragraph(kernel, ranked[0], analysis.path))
-        parts.append(_fenced(limit_lines(kernel, ranked[0], analysis)))
+        parts.append(fenced(limit_lines(kernel, ranked[0], analysis)))
         parts.append(_steps_paragraph(kernel, ranked[0]))
         if len(ranked) > 1:
             parts.append(_other_launches(kernel, ranked, analysis.path))
@@ -36,13 +37,8 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
     instances = _instances(kernel, analysis)
     if instances:
         parts.append(instances)
-    parts.append(f"`{kernel.binary.name}`")
+    parts.append(code_span(kernel.binary.name))
     return "\n\n".join(part for part in parts if part)
-
-
-def escaped(text: str) -> str:
-    """Markdown's own signs made harmless: names and paths come from files that anyone may have written."""
-    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~&$" else c for c in text if c >= " ")
 
 
 def limit_lines(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis) -> list[str]:
@@ -139,7 +135,7 @@ def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
         said += " The table is for no dynamic shared memory."
     parts = [said]
     if kernel.block_sizes:
-        parts.append(_fenced(block_size_lines(kernel)))
+        parts.append(fenced(block_size_lines(kernel)))
     most = kernel.max_launchable_threads
     limits = file.gpu.profile.limits
     if 0 < most < limits.max_threads_per_block:
@@ -203,7 +199,3 @@ def _instances(kernel: KernelAnalysis, file: FileAnalysis) -> str:
     if len(others) > MOST_INSTANCES:
         lines.append(f"- {len(others) - MOST_INSTANCES} more")
     return "Other instances on this line:\n" + "\n".join(lines)
-
-
-def _fenced(lines: list[str]) -> str:
-    return "```\n" + "\n".join(lines) + "\n```"

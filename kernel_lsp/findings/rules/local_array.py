@@ -16,7 +16,7 @@ from kernel_lsp.findings.facts import Facts
 def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel in facts.kernels:
         resources = kernel.binary.resources
-        frame = max(resources.stack_bytes, resources.local_bytes)
+        frame = max(resources.frame_bytes, resources.local_bytes)
         no_spills = resources.spill_store_bytes == 0 and resources.spill_load_bytes == 0
         if not frame or not no_spills or resources.relocatable:
             continue  # unlinked: the frame belongs to the calls, and its size is not final
@@ -31,7 +31,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
             badness=frame,
             severity=None if is_array else "hint",
             evidence=(
-                exact("stack_bytes", frame, "bytes per thread", "cubin"),
+                exact("frame_bytes", frame, "bytes per thread", "cubin"),
                 exact("spill_store_bytes", 0, "bytes", "cubin"),
                 exact("spill_load_bytes", 0, "bytes", "cubin"),
             ),

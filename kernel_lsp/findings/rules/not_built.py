@@ -13,7 +13,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     told = any(message.severity == "error" for message in facts.messages)
     if facts.not_built and not told:
         message = text.messages["any"].format(reason=facts.not_built.rstrip("."))
-        yield file_draft(text, facts, message=message, advice=text.advice["any"])
+        yield file_draft(text, facts, message=message, advice=text.advice["any"], severity=facts.not_built_severity)
 
 
 RULE = Rule("KL902", _check)

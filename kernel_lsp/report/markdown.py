@@ -1,0 +1,101 @@
+"""The report as Markdown: one page a person reads from the top, figures linked back to their lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import PurePath
+from urllib.parse import quote
+
+from kernel_lsp.findings import wording
+from kernel_lsp.findings.finding import Finding
+from kernel_lsp.report.document import KernelReport, Report
+from kernel_lsp.report.markdown_text import code_span, escaped, escaped_around_code, fenced
+from kernel_lsp.report.section import Block, Bullets, Command, Paragraph, Table
+
+
+def report_markdown(report: Report, folder: str | None = None) -> str:
+    """The whole page. Links are relative to `folder`, where the page will lie; None: beside the source."""
+    analysis, build = report.analysis, report.build
+    base = folder if folder is not None else str(PurePath(analysis.path).parent)
+    name = PurePath(analysis.path).name
+    profile = analysis.gpu.profile
+    lines = [f"# Bottleneck report: {escaped(name)}", ""]
+    lines.append(f"{profile.name}, {profile.arch}. {escaped(analysis.gpu.detail)}")
+    if build.origin:
+        lines.append(f"Built with the flags of {escaped(build.origin)}.")
+    if build.freshness:
+        lines.append(f"Numbers are {escaped(build.freshness)}.")
+    lines.append("")
+    if not report.kernels:
+        lines += [_no_kernels(report), ""]
+    for kernel in report.kernels:
+        lines += [*_kernel(kernel, analysis.path, base), ""]
+    rest = [_finding_line(finding, base) for finding in report.file_findings]
+    if rest:
+        lines += ["## The file", "", *rest, ""]
+    if build.argv:
+        lines += ["## How it was built", "", fenced([" ".join(build.argv)], "sh"), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _no_kernels(report: Report) -> str:
+    if report.analysis.not_compiled:
+        return "No kernel of this file was compiled."
+    return "No kernels in this file."
+
+
+def _kernel(report: KernelReport, path: str, base: str) -> Iterable[str]:
+    kernel = report.kernel
+    yield f"## {escaped(kernel.binary.short_name)}"
+    yield ""
+    place = link(kernel.file, kernel.line, base) if kernel.file and kernel.line else "place unknown"
+    yield f"{code_span(kernel.binary.name)}, {place}"
+    for section in report.sections:
+        yield ""
+        if section.key != "summary":
+            yield f"### {section.title}"
+            yield ""
+        yield "\n\n".join(_block(block) for block in section.blocks)
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Paragraph):
+        return escaped_around_code(block.text)
+    if isinstance(block, Command):
+        return fenced([block.line], "sh")
+    if isinstance(block, Bullets):
+        return "\n".join(
+            f"{f'{number}.' if block.ordered else '-'} {escaped_around_code(item)}"
+            for number, item in enumerate(block.items, start=1)
+        )
+    return _table(block)
+
+
+def _table(table: Table) -> str:
+    rows = [table.header, *table.rows]
+    widths = [max(3, *(len(escaped(row[i])) for row in rows)) for i in range(len(table.header))]
+
+    def line(cells: Iterable[str]) -> str:
+        padded = (f"{escaped(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
+        return "| " + " | ".join(padded) + " |"
+
+    rule = "| " + " | ".join("-" * width for width in widths) + " |"
+    return "\n".join([line(table.header), rule, *(line(row) for row in table.rows)])
+
+
+def _finding_line(finding: Finding, base: str) -> str:
+    return (
+        f"- {finding.severity}, {link(finding.file, finding.line, base)}: {escaped(finding.message)} ({finding.code})"
+    )
+
+
+def link(file: str, line: int, base: str) -> str:
+    """`[gemm.cu:41](gemm.cu#L41)`, relative to the folder `base`."""
+    try:
+        target = os.path.relpath(file, base)
+    except ValueError:  # another drive
+        target = file
+    # A path that looks like a scheme ("command:x") must stay a path.
+    target = quote(target.replace(os.sep, "/"), safe="/.-_~")
+    return f"[{escaped(wording.place(f'{file}:{line}', ''))}]({target}#L{line})"

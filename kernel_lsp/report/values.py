@@ -1,0 +1,172 @@
+"""Kernels and findings as plain JSON values: the `check --format json` contract, key by key.
+
+Unknown values are None with a sibling `<key>_why`. Lines and columns are 1-based; units are in the key names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel_lsp.findings.catalogue import rule_texts
+from kernel_lsp.findings.finding import Finding
+from kernel_lsp.hardware.profile import GpuChoice
+from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
+from kernel_lsp.model.occupancy import Occupancy
+
+SCHEMA_VERSION = 1
+NOT_DECODED = "instructions are not decoded yet"
+NO_PROFILE = "no Nsight Compute report"
+
+Json = dict[str, Any]
+
+
+def gpu_value(choice: GpuChoice) -> Json:
+    """`gpu` of the contract: which board the numbers are for, and why that one."""
+    profile = choice.profile
+    return {"name": profile.name, "arch": profile.arch, "why": choice.why, "detail": choice.detail}
+
+
+def finding_value(finding: Finding) -> Json:
+    """One entry of `findings`."""
+    return {
+        "code": finding.code,
+        "slug": finding.slug,
+        "severity": finding.severity,
+        "category": rule_texts()[finding.code].category,
+        "file": finding.file,
+        "line": finding.line,
+        "end_line": finding.end_line,
+        "column": finding.column,
+        "end_column": finding.end_column,
+        "kernel": finding.kernel,
+        "message": finding.message,
+        "advice": finding.advice,
+        "evidence": [
+            {"name": e.name, "value": e.value, "unit": e.unit, "kind": e.kind, "source": e.source}
+            for e in finding.evidence
+        ],
+        "related": [{"file": r.file, "line": r.line, "message": r.message} for r in finding.related],
+        "docs": rule_texts()[finding.code].page,
+    }
+
+
+def kernel_value(kernel: KernelAnalysis) -> Json:
+    """One entry of `kernels`: resources and launches are known, what needs instructions or a profile is not yet."""
+    value: Json = {
+        "mangled": kernel.binary.mangled,
+        "name": kernel.binary.name,
+        "short_name": kernel.binary.short_name,
+        "file": kernel.file or None,
+        "line": kernel.line or None,
+        "arch": kernel.binary.arch,
+        "resources": _resources(kernel),
+        "launches": [_launch(kernel, analysis) for analysis in kernel.launches],
+    }
+    if not kernel.line:
+        value["line_why"] = "the cubin holds no line for the kernel's definition"
+    if not kernel.launches:
+        value["launches_why"] = "no launch with constants, launch bounds or comment was found"
+        value["block_sizes"] = [
+            {"threads": row.threads, "occupancy": occupancy_value(row.occupancy)} for row in kernel.block_sizes
+        ]
+    value["max_launchable_threads"] = kernel.max_launchable_threads
+    value |= {
+        "mix": None,
+        "mix_why": NOT_DECODED,
+        "loops": None,
+        "loops_why": NOT_DECODED,
+        "pressure": None,
+        "pressure_why": NOT_DECODED,
+        "stalls": None,
+        "stalls_why": NO_PROFILE,
+        "roofline": {
+            "precision": None,
+            "precision_why": NOT_DECODED,
+            "flops": None,
+            "flops_why": NO_PROFILE,
+            "dram_bytes": None,
+            "dram_bytes_why": NO_PROFILE,
+            "intensity": None,
+            "balance": None,
+            "balance_why": "depends on the precision of the kernel's instructions",
+            "class": None,
+            "attained": None,
+        },
+    }
+    return value
+
+
+def occupancy_value(occupancy: Occupancy) -> Json:
+    """`occupancy` of the contract, without the cliffs; a limit of None means that the resource sets none."""
+    return {
+        "blocks_per_sm": occupancy.blocks_per_sm,
+        "active_warps": occupancy.active_warps,
+        "max_warps": occupancy.max_warps,
+        "theoretical": occupancy.theoretical,
+        "limiters": list(occupancy.limiters),
+        "limits": {
+            "registers": occupancy.limit_registers,
+            "shared": occupancy.limit_shared,
+            "warps": occupancy.limit_warps,
+            "blocks": occupancy.limit_blocks,
+            "barriers": occupancy.limit_barriers,
+        },
+        "is_upper_bound": occupancy.is_upper_bound,
+    }
+
+
+def _resources(kernel: KernelAnalysis) -> Json:
+    resources = kernel.binary.resources
+    value: Json = {
+        "registers": resources.registers,
+        "static_shared_bytes": resources.static_shared_bytes,
+        "local_bytes": resources.local_bytes,
+        "frame_bytes": resources.frame_bytes,
+        "stack_bytes": resources.stack_bytes,
+        "spill_store_bytes": resources.spill_store_bytes,
+        "spill_load_bytes": resources.spill_load_bytes,
+        "barriers": resources.barriers,
+        "constant_bytes": resources.constant_bytes,
+        "max_threads": resources.max_threads,
+        "max_block": None if resources.max_block is None else list(resources.max_block),
+        "required_block": None if resources.required_block is None else list(resources.required_block),
+        "min_blocks_per_sm": resources.min_blocks_per_sm,
+        "uses_dynamic_shared": resources.uses_dynamic_shared,
+        "is_lower_bound": resources.relocatable,
+    }
+    if resources.stack_bytes is None:
+        value["stack_bytes_why"] = "the kernel calls functions recursively or through pointers"
+    if resources.spill_store_bytes is None:
+        value["spill_store_bytes_why"] = value["spill_load_bytes_why"] = resources.spill_why
+    if resources.relocatable:
+        value["is_lower_bound_why"] = "calls functions that are linked later: registers and stack may rise"
+    return value
+
+
+def _launch(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> Json:
+    launch = analysis.launch
+    value: Json = {
+        "block": list(launch.block),
+        "threads": launch.threads,
+        "grid": None if launch.grid is None else list(launch.grid),
+        "dynamic_shared_bytes": launch.dynamic_shared_bytes,
+        "cluster": launch.cluster,
+        "from": launch.origin,
+        "where": launch.where,
+    }
+    occupancy = occupancy_value(analysis.occupancy)
+    occupancy["cliffs"] = [
+        {
+            "resource": cliff.resource,
+            "direction": cliff.direction,
+            "change": cliff.change,
+            "to_value": cliff.to_value,
+            "blocks_per_sm": cliff.blocks_per_sm,
+        }
+        for cliff in analysis.cliffs
+    ]
+    if launch.dynamic_shared_bytes is None and kernel.binary.resources.uses_dynamic_shared is not False:
+        value["dynamic_shared_bytes_why"] = "chosen at the launch, and no constant for it was found"
+        occupancy["holds_to_dynamic_shared_bytes"] = analysis.holds_to_dynamic_shared_bytes
+    value["occupancy"] = occupancy
+    return value
