@@ -1,0 +1,288 @@
+"""A build command becomes a cubin and the compiler's messages: device code only, outputs only in a run folder.
+
+nvcc keeps its steps in the run folder (`--keep`; the cubin is the same and it costs nothing measurable, unlike
+`-MD`, which preprocesses once more). The preprocessed text names every file read; the PTX maps ptxas's messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel_lsp.build import process
+from kernel_lsp.build.includes import files_read
+from kernel_lsp.build.messages import compiler_messages, failure_reason
+from kernel_lsp.build.result import BuildResult, BuildStatus
+from kernel_lsp.build.shell_words import shell_hazard
+from kernel_lsp.build.store import FORMAT, BuildStore, StoredBuild
+from kernel_lsp.project.command import BuildCommand
+from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.source.digest import content_digest, recipe_digest
+from kernel_lsp.source.message import CompilerMessage
+
+DEFAULT_TIME_LIMIT_S = 300.0
+DEFAULT_OUTPUT_LIMIT_BYTES = 4 << 20
+
+# nvcc reads flags from the first two, gcc writes dependency files where the next two say.
+_NOT_PASSED_ON = (
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "DEPENDENCIES_OUTPUT",
+    "SUNPRO_DEPENDENCIES",
+    "GCC_COLORS",
+    "LANG",
+    "LANGUAGE",
+)
+# What else decides which headers are read, and so belongs to the recipe.
+_DECIDES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "NVCC_CCBIN")
+_DECIDES_WINDOWS = ("INCLUDE", "CL", "_CL_")
+
+
+async def build(
+    command: BuildCommand,
+    toolchain: Toolchain,
+    store: BuildStore,
+    *,
+    overlay_text: bytes | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES,
+    environment: Mapping[str, str] | None = None,
+) -> BuildResult:
+    """Build `command` (a probed `toolchain` gives the recipe the compiler's version).
+
+    `overlay_text`: UTF-8 content to build instead of the file's; messages and line table name the file all the same.
+    (The compiler's hash in the names of anonymous namespaces differs then.) `environment`: instead of the process's.
+    Never raises for what the compiler does; asyncio.CancelledError passes through, with no process left behind.
+    """
+    source = command.source.absolute()
+    if command.skip_reason is not None:
+        return _result(command, "skipped", command.skip_reason, (), source)
+    if toolchain.nvcc is None:
+        absent = next((tool.message for tool in toolchain.missing if tool.name == "nvcc"), "nvcc not found.")
+        return _result(command, "tool missing", absent, (), source)
+    try:
+        text = source.read_bytes() if overlay_text is None else overlay_text
+    except OSError as error:
+        return _result(command, "failed", f"{source} cannot be read: {error.strerror}.", (), source)
+    base = (
+        str(toolchain.nvcc.path),
+        *command.flags,
+        *(() if source.suffix == ".cu" or "-x" in command.flags else ("-x", "cu")),
+        *("-cubin", "-lineinfo", f"-arch={command.arch}"),
+    )
+    shown = (*base, str(source))
+    variables = build_environment(command, os.environ if environment is None else environment)
+    if hazard := shell_hazard(base[1:], str(source)):
+        return _result(command, "failed", f"Not built: {hazard}", shown, source)
+    if overlay_text is not None and source != command.document.absolute():
+        return _result(command, "skipped", "A header's unsaved text cannot be built; save it.", shown, source)
+    if not command.cwd.is_dir():
+        return _result(command, "failed", f"Not built: the folder {command.cwd} does not exist.", shown, source)
+    text_digest = content_digest(text)
+    key = recipe_digest(
+        [
+            f"format {FORMAT}",
+            *shown,
+            "saved" if overlay_text is None else "overlay",
+            str(command.cwd),
+            *_tool_identity(toolchain, variables),
+            *(f"{name}={variables.get(name, '')}" for name in (*_DECIDES, *_DECIDES_WINDOWS)),
+            *(f"{name}={value}" for name, value in command.environment),
+            text_digest,
+        ]
+    )
+    known = store.find(key)
+    if known is not None:
+        return _from_store(command, known, shown)
+    try:
+        with store.scratch.run_folder() as folder:
+            run = await _run(
+                _Plan(base, source, overlay_text, folder, command.cwd, variables), time_limit_s, output_limit_bytes
+            )
+    except OSError as error:
+        reason = f"Not built: no temporary folder for the compiler ({error.strerror or error})."
+        return _result(command, "failed", reason, shown, source)
+    return _finish(command, run, shown, source, store, key, text_digest, overlay_text is not None, time_limit_s)
+
+
+def build_environment(command: BuildCommand, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables nvcc runs with: the given ones without those that smuggle in flags or outputs, messages in
+    English, and the entry's allow-listed ones."""
+    variables = {name: value for name, value in environment.items() if name not in _NOT_PASSED_ON}
+    variables.update(command.environment)
+    variables["LC_ALL"] = "C"
+    return variables
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    base: tuple[str, ...]
+    source: Path
+    overlay_text: bytes | None
+    folder: Path
+    cwd: Path
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a run left, read before its folder goes."""
+
+    finished: process.Finished
+    started_ns: int
+    cubin: bytes | None
+    files: tuple[str, ...]
+    messages: tuple[CompilerMessage, ...]
+
+
+async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run:
+    kept = plan.folder / "steps"
+    kept.mkdir()
+    output = plan.folder / "out.cubin"
+    compiled = plan.source
+    extra: tuple[str, ...] = ()
+    if plan.overlay_text is not None:
+        compiled = plan.folder / plan.source.name
+        compiled.write_bytes(_overlay(plan.overlay_text, plan.source))
+        extra = _quote_folder(plan.source.parent)
+    argv = (*plan.base, *extra, "--keep", "--keep-dir", str(kept), "-o", str(output), str(compiled))
+    if hazard := shell_hazard((str(plan.folder),), ""):  # a cache folder with `$` in its path
+        raise OSError(hazard)
+    variables = {**plan.variables, "TMPDIR": str(plan.folder), "TMP": str(plan.folder), "TEMP": str(plan.folder)}
+    started_ns = time.time_ns()
+    finished = await process.run(
+        argv,
+        cwd=plan.cwd,
+        environment=variables,
+        time_limit_s=time_limit_s,
+        output_limit_bytes=output_limit_bytes,
+    )
+    files: tuple[str, ...] = ()
+    for step in kept.glob("*.ii"):
+        files = files_read(step.read_bytes(), plan.cwd, without=str(compiled) if extra else "")
+    said = finished.stdout + finished.stderr
+    ptx = None
+    if b"ptxas" in said:
+        ptx = next((step.read_text("utf-8", "replace") for step in kept.glob("*.ptx")), None)
+    messages = compiler_messages(
+        said.decode("utf-8", "surrogateescape"),
+        cwd=str(plan.cwd),
+        source=str(plan.source),
+        ptx=ptx,
+        standins={str(compiled): str(plan.source)} if extra else {},
+    )
+    cubin = None
+    if finished.ending == "exited" and finished.code == 0:
+        with contextlib.suppress(OSError):
+            cubin = output.read_bytes()
+    return _Run(finished, started_ns, cubin, files, messages)
+
+
+def _finish(
+    command: BuildCommand,
+    run: _Run,
+    shown: tuple[str, ...],
+    source: Path,
+    store: BuildStore,
+    key: str,
+    text_digest: str,
+    overlay: bool,
+    time_limit_s: float,
+) -> BuildResult:
+    finished = run.finished
+    status: BuildStatus = "ok" if run.cubin else "timeout" if finished.ending == "timeout" else "failed"
+    reason = "" if run.cubin else failure_reason(finished, run.messages, shown[0], time_limit_s)
+    named = (message.file for message in run.messages if message.file)
+    files = tuple(dict.fromkeys((str(source), *run.files, *(() if run.files else named))))
+    digests = {path: store.digests.digest(path) for path in files if not (overlay and path == str(source))}
+    dependencies = tuple((path, digest) for path, digest in digests.items() if digest is not None)
+    recipe = store.recipe(key, dependencies)
+    built = StoredBuild(run.cubin, run.messages, reason, files, finished.seconds, recipe)
+    # Whoever changed a file since the start may have changed it before or after nvcc read it: such a result is
+    # shown (a newer build follows) but not kept under either content. Without the list of files nothing is kept.
+    settled = bool(run.files) and all(_older(path, run.started_ns) for path, _ in dependencies)
+    settled = settled and digests.get(str(source), text_digest) == text_digest
+    if settled and finished.ending == "exited" and finished.code is not None and finished.code >= 0:
+        store.put(key, dependencies, built)
+    return BuildResult(
+        status,
+        reason,
+        shown,
+        command.cwd,
+        command.arch,
+        finished.seconds,
+        False,
+        run.cubin,
+        run.messages,
+        files,
+        recipe,
+    )
+
+
+def _from_store(command: BuildCommand, known: StoredBuild, shown: tuple[str, ...]) -> BuildResult:
+    return BuildResult(
+        "failed" if known.cubin is None else "ok",
+        known.reason,
+        shown,
+        command.cwd,
+        command.arch,
+        known.seconds,
+        True,
+        known.cubin,
+        known.messages,
+        known.dependencies,
+        known.recipe,
+    )
+
+
+def _result(
+    command: BuildCommand, status: BuildStatus, reason: str, argv: tuple[str, ...], source: Path
+) -> BuildResult:
+    return BuildResult(status, reason, argv, command.cwd, command.arch, 0.0, False, None, (), (str(source),), "")
+
+
+def _overlay(text: bytes, source: Path) -> bytes:
+    """The text under the source's own name and line numbers."""
+    name = os.fsencode(source).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    return b'#line 1 "' + name + b'"\n' + text.removeprefix(b"\xef\xbb\xbf")
+
+
+def _quote_folder(folder: Path) -> tuple[str, ...]:
+    """Arguments that let `#include "..."` of the copy look in the original's folder, and `<...>` not."""
+    if sys.platform == "win32":  # cl has no such option
+        return ("-I", str(folder))
+    return ("-Xcompiler", "-iquote", "-Xcompiler", f'"{folder}"')
+
+
+def _older(path: str, moment_ns: int) -> bool:
+    try:
+        return Path(path).stat().st_mtime_ns < moment_ns
+    except OSError:
+        return False
+
+
+def _tool_identity(toolchain: Toolchain, variables: Mapping[str, str]) -> list[str]:
+    """What tells one compiler from another without running it: version where known, size and time of the programs."""
+    nvcc = toolchain.nvcc
+    assert nvcc is not None
+    toolkit = toolchain.toolkit or nvcc.path.resolve().parent.parent
+    host = variables.get("NVCC_CCBIN") or shutil.which(
+        "cl" if sys.platform == "win32" else "gcc", path=variables.get("PATH", "")
+    )
+    programs = [nvcc.path, toolkit / "bin" / "ptxas", toolkit / "nvvm" / "bin" / "cicc"]
+    programs += [Path(host)] if host else []
+    return [nvcc.version or "", *(_stamp(program) for program in programs)]
+
+
+def _stamp(program: Path) -> str:
+    try:
+        status = program.stat()
+    except OSError:
+        return f"{program} absent"
+    return f"{program} {status.st_size} {status.st_mtime_ns}"
