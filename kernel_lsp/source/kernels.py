@@ -1,0 +1,157 @@
+"""Turns CUDA text into its kernels and device functions, with no compiler involved.
+
+Never raises, whatever the text: what cannot be read is left out, and a text too large to be read says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+
+from kernel_lsp.source.constants import Constants
+from kernel_lsp.source.expressions import fold
+from kernel_lsp.source.function_heads import ANONYMOUS, FunctionHead, argument_ranges, function_head, join
+from kernel_lsp.source.lines import LineTable
+from kernel_lsp.source.position import Span
+from kernel_lsp.source.scan_result import ScanNote, SharedArray, SourceFunction, SourceKernel, SourceScan
+from kernel_lsp.source.scopes import Scopes
+from kernel_lsp.source.shared_arrays import shared_arrays
+from kernel_lsp.source.tokens import tokenize
+
+MAX_TEXT_LENGTH = 10_000_000  # code points; about 4 s of scanning
+
+_MARKS = ("__global__", "__device__", "<<<", "cudaLaunch", "kernel-lsp:")
+
+
+def scan(text: str, defines: Mapping[str, str] | None = None) -> SourceScan:
+    """Everything found in `text`; `defines` are the macros of the command line (None: not known).
+
+    A text without any CUDA in it costs one search for the words.
+    """
+    if len(text) > MAX_TEXT_LENGTH:
+        limit = f"{MAX_TEXT_LENGTH // 1_000_000} MB"
+        note = ScanNote(Span(1, 1, 1), f"longer than {limit}: kernels and launches are not looked for in the text")
+        return SourceScan((), (), (note,))
+    if not any(mark in text for mark in _MARKS):
+        return SourceScan((), (), ())
+    return _Scan(text, defines).result()
+
+
+class _Scan:
+    """One pass over one text."""
+
+    def __init__(self, text: str, defines: Mapping[str, str] | None) -> None:
+        self.lines = LineTable(text)
+        self.tokens = tokenize(text)
+        self.scopes = Scopes(self.tokens)
+        self.constants = Constants(self.tokens, self.scopes, defines)
+
+    def result(self) -> SourceScan:
+        texts = self.tokens.texts
+        marked: dict[str, list[int]] = {"__global__": [], "__device__": [], "__shared__": []}
+        for idx, text in enumerate(texts):
+            if text in marked:
+                marked[text].append(idx)
+        shared = [
+            (idx, array)
+            for idx in marked["__shared__"]
+            for array in shared_arrays(self.tokens, idx, self.constants, self.lines)
+        ]
+        kernels = [self._kernel(head, close, shared) for head, close in self._definitions(marked["__global__"])]
+        functions = [
+            self._function(head, close)
+            for head, close in self._definitions(marked["__device__"])
+            if "__global__" not in texts[head.start : head.name_idx]
+        ]
+        return SourceScan(tuple(kernels), tuple(functions), ())
+
+    def _definitions(self, markers: list[int]) -> list[tuple[FunctionHead, int]]:
+        """Functions with a body, each with the token that ends it. No function holds another of its kind."""
+        heads: list[FunctionHead] = []
+        for marker in markers:
+            head = function_head(self.tokens, marker)
+            if head is not None and head.body_open >= 0 and not (heads and heads[-1].name_idx == head.name_idx):
+                heads.append(head)
+        ended = []
+        for head, following in zip_longest(heads, heads[1:]):
+            close = min(self.tokens.close(head.body_open), len(self.tokens.texts) - 1)
+            if following is not None and close >= following.start > head.body_open:
+                close = following.start - 1  # a brace is missing in between
+            ended.append((head, close))
+        return ended
+
+    def _kernel(self, head: FunctionHead, close: int, shared: list[tuple[int, SharedArray]]) -> SourceKernel:
+        function = self._function(head, close)
+        tokens = self.tokens
+        body_words = set(tokens.texts[head.body_open : close])
+        own = [
+            array
+            for idx, array in shared
+            if head.body_open < idx < close or (array.is_dynamic and array.name in body_words and self._is_global(idx))
+        ]
+        bounds_text, bounds = self._attribute(head, "__launch_bounds__")
+        _, cluster = self._attribute(head, "__cluster_dims__")
+        cluster_blocks: int | None = 1
+        for extent in cluster:
+            cluster_blocks = None if extent is None or cluster_blocks is None else cluster_blocks * extent
+        return SourceKernel(
+            **{name: getattr(function, name) for name in SourceFunction.__slots__},
+            launch_bounds_text=bounds_text,
+            max_threads=bounds[0] if bounds else None,
+            min_blocks_per_sm=bounds[1] if len(bounds) > 1 else None,
+            cluster_blocks=cluster_blocks if cluster else None,
+            shared_arrays=tuple(own),
+        )
+
+    def _attribute(self, head: FunctionHead, name: str) -> tuple[str | None, list[int | None]]:
+        """An attribute's arguments, as text and as constants."""
+        opener = head.attributes.get(name)
+        if opener is None:
+            return None, []
+        ranges = argument_ranges(self.tokens, opener, self.tokens.close(opener))
+        text = ", ".join(join(self.tokens.texts[first:last]) for first, last in ranges)
+        return text, [fold(self.constants.value(first, last), {}) for first, last in ranges]
+
+    def _is_global(self, token_idx: int) -> bool:
+        brace = self.tokens.brace_of(token_idx)
+        return brace < 0 or self.scopes.scope(brace).kind in ("namespace", "linkage")
+
+    def _function(self, head: FunctionHead, close: int) -> SourceFunction:
+        tokens, lines = self.tokens, self.lines
+        texts = tokens.texts
+        name = texts[head.name_idx]
+        line, column = lines.position(tokens.starts[head.name_idx])
+        scope = (*self.scopes.names_around(head.name_idx), *head.written_scope)
+        return SourceFunction(
+            name=name,
+            qualified_name="::".join((*scope, name)),
+            span=Span(line, column, column + len(name)),
+            first_line=self._line(head.start),
+            last_line=self._line(close),
+            body_first_line=self._line(head.body_open),
+            template_params=head.template_params,
+            specialization_args=head.specialization_args,
+            is_template=head.is_template or self._in_template(head.name_idx),
+            is_static="static" in texts[head.start : head.name_idx] or ANONYMOUS in scope,
+            condition=self._condition(head.name_idx),
+        )
+
+    def _in_template(self, token_idx: int) -> bool:
+        brace = self.tokens.brace_of(token_idx)
+        return brace >= 0 and self.scopes.scope(brace).kind == "class" and self.scopes.scope(brace).is_template
+
+    def _condition(self, token_idx: int) -> str | None:
+        tokens = self.tokens
+        for arm in reversed(tokens.path(token_idx)):
+            offset, condition = tokens.branch_conditions[arm]
+            guard = condition.removeprefix("ifndef ")
+            if any(
+                made.keyword == "define" and made.rest == guard and made.path[-1:] == (arm,)
+                for made in tokens.directives
+            ):
+                continue  # an include guard
+            return f"#{condition} (line {self.lines.position(offset)[0]})"
+        return None
+
+    def _line(self, token_idx: int) -> int:
+        return self.lines.position(self.tokens.starts[token_idx])[0]
