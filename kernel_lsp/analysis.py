@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
-from kernel_lsp.findings.finding import Finding
-from kernel_lsp.hardware.profile import GpuChoice
+from kernel_lsp.cubin.kernel import Cubin, DeviceFunction, KernelBinary
+from kernel_lsp.findings.facts import BuildNote, Facts
+from kernel_lsp.findings.finding import Finding, Severity
+from kernel_lsp.findings.run import run_rules
+from kernel_lsp.hardware.profile import GpuChoice, SmLimits
+from kernel_lsp.model.cliffs import (
+    block_size_rows,
+    cliffs,
+    largest_launchable_block,
+    max_dynamic_shared_keeping_blocks,
+)
 from kernel_lsp.model.kernel_analysis import BlockSizeRow as BlockSizeRow
 from kernel_lsp.model.kernel_analysis import KernelAnalysis as KernelAnalysis
 from kernel_lsp.model.kernel_analysis import LaunchAnalysis as LaunchAnalysis
+from kernel_lsp.model.kernel_analysis import launch_shape
+from kernel_lsp.model.launch import Launch
+from kernel_lsp.model.occupancy import Occupancy, occupancy
+from kernel_lsp.source.digest import content_digest
+from kernel_lsp.source.message import CompilerMessage
 from kernel_lsp.source.position import Span
+from kernel_lsp.source.scan_result import SourceKernel, SourceScan
+
+_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +42,178 @@ class FileAnalysis:
     kernels: tuple[KernelAnalysis, ...]  # sorted by (file, line, most registers first, name)
     not_compiled: tuple[tuple[Span, str], ...]  # kernels and device functions of the text without code, and why
     findings: tuple[Finding, ...]  # sorted by (file, line, code)
+
+
+def analyze(
+    path: str,
+    text: str,
+    cubin: Cubin,
+    gpu: GpuChoice,
+    scan: SourceScan,
+    launches: Mapping[str, Sequence[Launch]],
+    messages: Sequence[CompilerMessage] = (),
+    notes: Sequence[BuildNote] = (),
+    severities: Mapping[str, str] | None = None,
+) -> FileAnalysis:
+    """Join a cubin with its source and machine, and ask the rules.
+
+    `path` is the file that the text (and its `scan`) belongs to, spelt as the cubin's line table spells it; for a
+    cubin without a source the text is empty. `launches` are by mangled name; kernels without an entry have none.
+    `severities` maps codes or slugs to a severity or "off".
+    """
+    kernels = tuple(
+        sorted(
+            (
+                _kernel(binary, path, source_kernel(binary, path, scan), gpu, launches.get(binary.mangled, ()))
+                for binary in cubin.kernels
+            ),
+            key=lambda k: (k.file, k.line, -k.binary.resources.registers, k.binary.name),
+        )
+    )
+    not_compiled = tuple(_not_compiled(path, text, cubin, scan))
+    facts = Facts(path, gpu, kernels, not_compiled, tuple(messages), tuple(notes))
+    return FileAnalysis(
+        path=path,
+        text_digest=content_digest(text.encode("utf-8", "surrogatepass")),
+        gpu=gpu,
+        kernels=kernels,
+        not_compiled=not_compiled,
+        findings=run_rules(facts, text, severities or {}, heads={k.span.line: k.first_line for k in scan.kernels}),
+    )
+
+
+def failed_build_findings(
+    path: str,
+    text: str,
+    reason: str,
+    messages: Sequence[CompilerMessage],
+    notes: Sequence[BuildNote] = (),
+    severities: Mapping[str, str] | None = None,
+    not_built_severity: Severity = "error",
+) -> tuple[Finding, ...]:
+    """What a build that made no code has to say: its messages, or `reason` where no message has a place.
+
+    `not_built_severity` is less than an error where the file was not meant to be built here (another target).
+    """
+    facts = Facts(
+        path,
+        None,
+        messages=tuple(messages),
+        notes=tuple(notes),
+        not_built=reason,
+        not_built_severity=not_built_severity,
+    )
+    return run_rules(facts, text, severities or {})
+
+
+def source_kernel(binary: KernelBinary, path: str, scan: SourceScan) -> SourceKernel | None:
+    """The kernel of the text that a binary was made from; None where it stands in another file or is not found."""
+    name = base_name(binary)
+    named = [kernel for kernel in scan.kernels if kernel.name == name]
+    if binary.definition is None:
+        return named[0] if len(named) == 1 else None
+    if not _same_path(binary.definition.file, path):
+        return None
+    line = binary.definition.line
+    around = [kernel for kernel in named if kernel.first_line <= line <= kernel.last_line]
+    return min(around, key=lambda kernel: abs(kernel.span.line - line), default=None)
+
+
+def base_name(binary: KernelBinary | DeviceFunction) -> str:
+    """`axpy` of `ns::axpy<float, 1>`."""
+    return binary.short_name.partition("<")[0].rpartition("::")[2]
+
+
+def _same_path(one: str, other: str) -> bool:
+    return PurePath(one) == PurePath(other)
+
+
+def _kernel(
+    binary: KernelBinary, path: str, source: SourceKernel | None, gpu: GpuChoice, launches: Sequence[Launch]
+) -> KernelAnalysis:
+    limits, definition = gpu.profile.limits, binary.definition
+    if source is not None:
+        file, line = path, source.span.line
+    elif definition is not None:
+        file, line = definition.file, definition.line
+    else:
+        file, line = "", 0
+    known = tuple(_launch(binary, limits, launch) for launch in launches if launch.threads > 0)
+    return KernelAnalysis(
+        binary=binary,
+        file=file,
+        line=line,
+        span=source.span if source else None,
+        launches=known,
+        block_sizes=() if known else _block_sizes(binary, limits),
+        max_launchable_threads=_largest_block(binary, limits),
+    )
+
+
+def _launch(binary: KernelBinary, limits: SmLimits, launch: Launch) -> LaunchAnalysis:
+    shape = launch_shape(binary.resources, launch)
+    if shape.cluster_blocks and shape.cluster_blocks > 1 and limits.max_cluster_blocks_portable is None:
+        shape = replace(shape, cluster_blocks=None)  # built for another machine: the blocks alone still tell much
+    found = _bounded(occupancy(limits, shape), binary, launch)
+    unknown_dynamic = launch.dynamic_shared_bytes is None and binary.resources.uses_dynamic_shared is not False
+    can_start = found.blocks_per_sm > 0
+    return LaunchAnalysis(
+        launch=launch,
+        occupancy=found,
+        cliffs=cliffs(limits, shape) if can_start else (),
+        holds_to_dynamic_shared_bytes=(
+            max_dynamic_shared_keeping_blocks(limits, shape) if unknown_dynamic and can_start else None
+        ),
+    )
+
+
+def _bounded(found: Occupancy, binary: KernelBinary, launch: Launch) -> Occupancy:
+    """The kernel's own bounds applied: a launch that breaks them cannot start; an unlinked kernel's is a bound."""
+    resources = binary.resources
+    most = resources.max_threads
+    refused = (most is not None and launch.threads > most) or (
+        resources.required_block is not None and launch.block != resources.required_block
+    )
+    if refused:
+        # As the header does it: a block above the function's largest makes the limit by warps 0.
+        return replace(found, blocks_per_sm=0, active_warps=0, limiters=("warps",), limit_warps=0)
+    return replace(found, is_upper_bound=True) if resources.relocatable else found
+
+
+def _block_sizes(binary: KernelBinary, limits: SmLimits) -> tuple[BlockSizeRow, ...]:
+    shape = launch_shape(binary.resources, Launch((1, 1, 1), None, None, None, "source", ""))
+    most = binary.resources.max_threads or limits.max_threads_per_block
+    return tuple(BlockSizeRow(threads, found) for threads, found in block_size_rows(limits, shape) if threads <= most)
+
+
+def _largest_block(binary: KernelBinary, limits: SmLimits) -> int:
+    shape = launch_shape(binary.resources, Launch((1, 1, 1), None, None, None, "source", ""))
+    most = largest_launchable_block(limits, shape)
+    return min(most, binary.resources.max_threads or most)
+
+
+def _not_compiled(path: str, text: str, cubin: Cubin, scan: SourceScan) -> Iterator[tuple[Span, str]]:
+    """Kernels and free device functions of the text that have no code, with the reason as far as it is known."""
+    compiled = {id(source_kernel(binary, path, scan)) for binary in cubin.kernels}
+    where = "this file" if PurePath(path).suffix == ".cu" else "this build"
+    made = {base_name(binary) for binary in cubin.kernels}
+    for kernel in scan.kernels:
+        if id(kernel) in compiled:
+            continue
+        if kernel.condition:
+            yield kernel.span, f"{kernel.name} stands inside {kernel.condition}"
+        elif kernel.is_template:
+            yield kernel.span, f"template {kernel.name} is not instantiated in {where}"
+        elif kernel.name not in made:
+            yield kernel.span, f"{kernel.name} has no code in this build"
+    if PurePath(path).suffix != ".cu":
+        return  # functions of a header are there for other files
+    code = _COMMENT_OR_STRING.sub(" ", text)
+    emitted = {base_name(binary) for binary in cubin.device_functions}
+    for function in scan.device_functions:
+        is_free = function.qualified_name.removeprefix("(anonymous namespace)::") == function.name
+        if not is_free or not function.name.isidentifier() or function.name in emitted:
+            continue
+        # Inlined functions leave no symbol, so only a name that nothing else mentions is certain to be unused.
+        if len(re.findall(rf"\b{re.escape(function.name)}\b", code)) == 1:
+            yield function.span, f"no kernel of this file calls {function.name}"

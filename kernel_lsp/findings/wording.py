@@ -146,9 +146,9 @@ def condition(analysis: LaunchAnalysis) -> str:
 
 
 def step(cliff: Cliff) -> str:
-    """`41 registers -> 5 blocks`, `50,176 B shared -> 2 blocks`."""
+    """`41 registers -> 5 blocks`, `50,176 B shared -> 2 blocks`, `65 registers -> cannot start`."""
     value = f"{cliff.to_value} registers" if cliff.resource == "registers" else f"{exact_bytes(cliff.to_value)} shared"
-    return f"{value} -> {counted(cliff.blocks_per_sm, 'block')}"
+    return f"{value} -> {counted(cliff.blocks_per_sm, 'block') if cliff.blocks_per_sm else 'cannot start'}"
 
 
 def nearest(cliffs: Iterable[Cliff], resource: str, direction: str) -> Cliff | None:

@@ -113,7 +113,7 @@ def _edge_parts(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> list[str]:
     if up and "shared" in analysis.occupancy.limiters and -up.change <= thresholds["past_edge_fraction"] * own:
         return [f"{wording.kilobytes(-up.change)} past the cliff"]
     left = down.to_value - 1 - own if down else 0
-    if down and 2 * down.blocks_per_sm <= analysis.occupancy.blocks_per_sm:
+    if down and 0 < 2 * down.blocks_per_sm <= analysis.occupancy.blocks_per_sm:
         if left == 0:
             return ["at the edge of the cliff"]
         if left <= thresholds["before_edge_fraction"] * own:

@@ -25,7 +25,7 @@ def _draft(facts: Facts, text: RuleText, kernel: KernelAnalysis, analysis: Launc
         # Halved residency for a few bytes is worth a squiggle; a seventh block instead of a sixth is not.
         severity = text.severity if up.blocks_per_sm >= 2 * occupancy.blocks_per_sm else "information"
         badness = 1 + (up.blocks_per_sm - occupancy.blocks_per_sm) / up.blocks_per_sm
-    elif down and 2 * down.blocks_per_sm <= occupancy.blocks_per_sm:
+    elif down and 0 < 2 * down.blocks_per_sm <= occupancy.blocks_per_sm:
         # `to_value` is the first size past the edge; the last one that still keeps the blocks is a byte below.
         variant, edge = "before", down.to_value - 1
         change = edge - own
