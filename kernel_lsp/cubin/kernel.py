@@ -22,7 +22,8 @@ class Resources:
     registers: int
     static_shared_bytes: int
     local_bytes: int
-    stack_bytes: int
+    frame_bytes: int  # ptxas's "stack frame": the function's own
+    stack_bytes: int | None  # ptxas's "cumulative stack size": with all that it calls; None: recursion, not known
     spill_store_bytes: int | None
     spill_load_bytes: int | None
     spill_why: str | None
@@ -55,10 +56,33 @@ class KernelBinary:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFunction:
+    """A function that was not inlined: part of a kernel's code, or on its own in a cubin that is not linked yet.
+
+    NVIDIA's own slow paths (division, square root, trigonometry) are `is_helper`. Its spill bytes leave out the
+    registers that it saves for its caller by the calling convention, which `ptxas -v` counts for functions.
+    """
+
+    mangled: str
+    name: str
+    short_name: str
+    kernel: str | None  # mangled name of the kernel whose code holds this copy; None: not linked yet
+    is_helper: bool
+    registers: int | None  # None: part of the kernel's count, or not known before linking
+    frame_bytes: int | None  # None: part of the kernel's
+    spill_store_bytes: int | None
+    spill_load_bytes: int | None
+    spill_why: str | None
+    offset_bytes: int  # in its code section
+    code_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cubin:
     """A decoded cubin: its kernels, sorted by mangled name, and the device functions that stand beside them."""
 
     arch: str
     kernels: tuple[KernelBinary, ...]
-    device_functions: tuple[KernelBinary, ...]
-    toolkit: str | None  # ptxas version string from the notes, if present
+    device_functions: tuple[DeviceFunction, ...]  # in the order of the symbol table
+    toolkit: str | None  # "13.5.37"; "12.4" where the cubin tells only the release
+    relocatable: bool

@@ -1,0 +1,96 @@
+"""Turns the bytes of a cubin into its kernels with what they take and how they are called."""
+
+from __future__ import annotations
+
+from kernel_lsp.cubin.elf import CubinElf, Symbol, read_elf
+from kernel_lsp.cubin.kernel import Cubin, CubinError, DeviceFunction, KernelBinary
+from kernel_lsp.cubin.names import function_name
+from kernel_lsp.cubin.ptx import PtxKernel, read_ptx
+from kernel_lsp.cubin.resources import FunctionNumbers, function_numbers, kernel_resources, spilled_by
+
+_HELPERS = ("__internal_", "__cuda_sm")
+
+
+def read_cubin(data: bytes) -> Cubin:
+    """Decodes a cubin, linked or relocatable. Raises CubinError with one message when the bytes are none or damaged."""
+    elf = read_elf(data)
+    functions = [symbol for symbol in elf.symbols if symbol.is_function and _has_code(elf, symbol)]
+    kernels = [symbol for symbol in functions if symbol.is_kernel]
+    inner: dict[int, list[Symbol]] = {}
+    for symbol in functions:
+        if not symbol.is_kernel:
+            inner.setdefault(symbol.section, []).append(symbol)
+    numbers = function_numbers(elf)
+    ptx = read_ptx(elf.content(elf.section(".nv_debug_ptx_txt")))
+    kernel_of = {kernel.section: kernel.name for kernel in kernels}
+    return Cubin(
+        arch=elf.arch,
+        kernels=tuple(
+            _kernel(elf, kernel, numbers, inner.get(kernel.section, []), ptx.get(kernel.name))
+            for kernel in sorted(kernels, key=lambda kernel: kernel.name)
+        ),
+        device_functions=tuple(
+            _device_function(elf, symbol, numbers, inner[symbol.section], kernel_of.get(symbol.section))
+            for symbol in functions
+            if not symbol.is_kernel
+        ),
+        toolkit=elf.toolkit,
+        relocatable=elf.relocatable,
+    )
+
+
+def _has_code(elf: CubinElf, symbol: Symbol) -> bool:
+    """Whether the symbol stands for code in this file; calls to functions of other files have no section."""
+    if symbol.section == 0 or symbol.section >= len(elf.sections):
+        return False
+    section = elf.sections[symbol.section]
+    if not section.name.startswith(".text."):
+        return False
+    if symbol.value + symbol.size > section.size:
+        raise CubinError(f"damaged cubin: function {symbol.name} runs past the end of its code")
+    return True
+
+
+def _kernel(
+    elf: CubinElf,
+    symbol: Symbol,
+    numbers: FunctionNumbers,
+    inner: list[Symbol],
+    ptx: PtxKernel | None,
+) -> KernelBinary:
+    name = function_name(symbol.name)
+    return KernelBinary(
+        mangled=symbol.name,
+        name=name.full,
+        short_name=name.short,
+        arch=elf.arch,
+        definition=None,
+        resources=kernel_resources(elf, symbol, numbers, inner, ptx),
+        code_bytes=symbol.size,
+    )
+
+
+def _device_function(
+    elf: CubinElf, symbol: Symbol, numbers: FunctionNumbers, beside: list[Symbol], kernel: str | None
+) -> DeviceFunction:
+    mangled = symbol.name
+    if mangled.startswith("$"):
+        # "$kernel$function", or "$__internal_0_$function" for NVIDIA's own.
+        prefix = f"${kernel}$"
+        mangled = mangled.removeprefix(prefix) if mangled.startswith(prefix) else mangled.rpartition("$")[2]
+    name = function_name(mangled)
+    spills = spilled_by(elf, symbol, [other for other in beside if other.index != symbol.index])
+    return DeviceFunction(
+        mangled=mangled,
+        name=name.full,
+        short_name=name.short,
+        kernel=kernel,
+        is_helper=symbol.name.startswith("$__internal_") or mangled.startswith(_HELPERS),
+        registers=numbers.registers.get(symbol.index) if kernel is None else None,
+        frame_bytes=numbers.frame_bytes.get(symbol.index) if kernel is None else None,
+        spill_store_bytes=spills.store_bytes,
+        spill_load_bytes=spills.load_bytes,
+        spill_why=spills.why,
+        offset_bytes=symbol.value,
+        code_bytes=symbol.size,
+    )

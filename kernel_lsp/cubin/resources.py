@@ -1,0 +1,193 @@
+"""Turns a cubin's attributes and section sizes into what each function takes: registers, shared memory, spills.
+
+Where each number lives, by toolkit (ptxas 12.0 to 13.5) and architecture:
+registers, stack, frame: `.nv.info`, per function. Static shared memory: the size of `.nv.shared.<kernel>`; linked
+cubins of sm_90 and later add the system's 1,024 bytes there. Barriers: an attribute since CUDA 13, before that the
+flags of the code section. Spills: since 12.6 ptxas lists the offset of every instruction that spills or refills;
+their bytes are the widths of those instructions.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernel_lsp.cubin.attributes import Info
+from kernel_lsp.cubin.elf import Attribute, CubinElf, Section, Symbol
+from kernel_lsp.cubin.kernel import CubinError, Resources
+from kernel_lsp.cubin.ptx import PtxKernel
+
+SYSTEM_SHARED_BYTES = 1024
+_FIRST_ARCH_WITH_SYSTEM_SHARED = 90
+_FIRST_TOOLKIT_WITH_SPILLS = (12, 6)
+_ANNOTATION_SPILL = 1
+_UNKNOWN_STACK = 0xFFFFFFFF
+_INSTRUCTION = struct.Struct("<QQ")
+_INSTRUCTION_BYTES = _INSTRUCTION.size
+_END = 1 << 64
+
+# Low 12 bits of an instruction: the opcode. Bits 73-75: the access width.
+_STL, _LDL = 0x387, 0x983
+# ptxas leaves spills to shared memory (`.pragma "enable_smem_spilling"`) out of its spill bytes.
+_SHARED_SPILLS = frozenset((0x388, 0x984))
+_WIDTH_BYTES = (1, 1, 2, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Spills:
+    """Bytes that a function's instructions spill and refill; None where not known, with the reason."""
+
+    store_bytes: int | None
+    load_bytes: int | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionNumbers:
+    """The per-function numbers of `.nv.info`, by symbol index."""
+
+    registers: dict[int, int]
+    frame_bytes: dict[int, int]
+    stack_bytes: dict[int, int]
+
+
+def function_numbers(elf: CubinElf) -> FunctionNumbers:
+    """Reads `.nv.info`, whose records are pairs of a symbol index and a value."""
+    tables: dict[int, dict[int, int]] = {Info.REGCOUNT: {}, Info.FRAME_SIZE: {}, Info.MIN_STACK_SIZE: {}}
+    for attribute in elf.attributes(elf.section(".nv.info")):
+        table = tables.get(attribute.code)
+        if table is None:
+            continue
+        words = attribute.words()
+        if len(words) < 2:
+            raise CubinError("damaged cubin: an attribute of .nv.info has no value")
+        table[words[0]] = words[1]
+    return FunctionNumbers(tables[Info.REGCOUNT], tables[Info.FRAME_SIZE], tables[Info.MIN_STACK_SIZE])
+
+
+def kernel_resources(
+    elf: CubinElf, kernel: Symbol, numbers: FunctionNumbers, inner: Sequence[Symbol], ptx: PtxKernel | None
+) -> Resources:
+    """What the kernel takes. `inner`: the device functions in its code section; `ptx`: None without embedded PTX."""
+    name = kernel.name
+    own = {attribute.code: attribute for attribute in elf.attributes(elf.section(f".nv.info.{name}"))}
+    registers = numbers.registers.get(kernel.index)
+    if registers is None:
+        raise CubinError(f"damaged cubin: no register count for kernel {name}")
+    frame = numbers.frame_bytes.get(kernel.index, 0)
+    stack: int | None = numbers.stack_bytes.get(kernel.index, frame)
+    # ptxas 12.9 and 13.0 write the frame alone for a kernel that recurses, the others all ones.
+    if stack == _UNKNOWN_STACK or (ptx and ptx.recurses):
+        stack = None
+    spills = spilled_by(elf, kernel, inner)
+    barriers = own.get(Info.NUM_BARRIERS)
+    return Resources(
+        registers=registers,
+        static_shared_bytes=_static_shared_bytes(elf, name),
+        local_bytes=_section_bytes(elf, f".nv.local.{name}"),
+        frame_bytes=frame,
+        stack_bytes=stack,
+        spill_store_bytes=spills.store_bytes,
+        spill_load_bytes=spills.load_bytes,
+        spill_why=spills.why,
+        barriers=barriers.number() if barriers else elf.sections[kernel.section].flags >> 20 & 0x7F,
+        constant_bytes=_section_bytes(elf, f".nv.constant0.{name}"),
+        max_block=_block(own.get(Info.MAX_THREADS)),
+        required_block=_block(own.get(Info.REQNTID)),
+        min_blocks_per_sm=ptx.min_blocks_per_sm if ptx else None,
+        uses_dynamic_shared=_uses_dynamic_shared(elf, name, ptx),
+        relocatable=elf.relocatable,
+    )
+
+
+def spilled_by(elf: CubinElf, function: Symbol, inner: Sequence[Symbol]) -> Spills:
+    """Spill bytes of the function's own instructions, those of the functions inside its range left out."""
+    code = elf.sections[function.section]
+    content = elf.content(code)
+    starts = sorted((other.value, other.value + other.size) for other in inner)
+    annotated = _annotated_offsets(elf, code)
+    own = range(function.value, function.value + function.size)
+    if annotated is None:
+        return Spills(None, None, "the cubin's list of spill instructions has a form that is not known here")
+    if not annotated and not _lists_spills(elf) and _touches_local(content, own, starts):
+        return Spills(None, None, "ptxas before 12.6 does not record which local memory accesses are spills")
+    stored = loaded = 0
+    for offset in annotated:
+        if offset not in own or _is_inside(offset, starts):
+            continue
+        if offset + _INSTRUCTION_BYTES > len(content):
+            raise CubinError(f"damaged cubin: {code.name} has a spill at {offset:#x}, behind its end")
+        low, high = _INSTRUCTION.unpack_from(content, offset)
+        opcode, width = low & 0xFFF, high >> 9 & 7
+        if opcode in _SHARED_SPILLS:
+            continue
+        if opcode not in (_STL, _LDL) or width >= len(_WIDTH_BYTES):
+            return Spills(None, None, f"an instruction of unknown form spills at {offset:#x}")
+        if opcode == _STL:
+            stored += _WIDTH_BYTES[width]
+        else:
+            loaded += _WIDTH_BYTES[width]
+    return Spills(stored, loaded, None)
+
+
+def _annotated_offsets(elf: CubinElf, code: Section) -> tuple[int, ...] | None:
+    """Offsets of the instructions that spill or refill; None where a record of another kind is among them."""
+    found: tuple[int, ...] = ()
+    for attribute in elf.attributes(elf.section(".nv.info." + code.name.removeprefix(".text."))):
+        if attribute.code == Info.ANNOTATIONS:
+            words = attribute.words()
+            if len(words) % 2 or any(kind != _ANNOTATION_SPILL for kind in words[::2]):
+                return None
+            found += words[1::2]
+    return found
+
+
+def _lists_spills(elf: CubinElf) -> bool:
+    release = [int(part) for part in (elf.toolkit or "0").split(".")[:2] if part.isdigit()]
+    return release >= [*_FIRST_TOOLKIT_WITH_SPILLS]
+
+
+def _touches_local(content: bytes, own: range, inner: list[tuple[int, int]]) -> bool:
+    for offset in range(own.start, min(own.stop, len(content)) - _INSTRUCTION_BYTES + 1, _INSTRUCTION_BYTES):
+        opcode = (content[offset] | content[offset + 1] << 8) & 0xFFF
+        if opcode in (_STL, _LDL) and not _is_inside(offset, inner):
+            return True
+    return False
+
+
+def _is_inside(offset: int, ranges: list[tuple[int, int]]) -> bool:
+    at = bisect_right(ranges, (offset, _END)) - 1
+    return at >= 0 and offset < ranges[at][1]
+
+
+def _static_shared_bytes(elf: CubinElf, name: str) -> int:
+    size = _section_bytes(elf, f".nv.shared.{name}")
+    number = int("".join(filter(str.isdigit, elf.arch)))
+    if size and not elf.relocatable and number >= _FIRST_ARCH_WITH_SYSTEM_SHARED:
+        if size < SYSTEM_SHARED_BYTES:
+            raise CubinError(f"damaged cubin: {size} bytes of shared memory, less than the system's own")
+        return size - SYSTEM_SHARED_BYTES
+    return size
+
+
+def _uses_dynamic_shared(elf: CubinElf, name: str, ptx: PtxKernel | None) -> bool | None:
+    if ptx is not None and (ptx.uses_dynamic_shared or not elf.relocatable):
+        return ptx.uses_dynamic_shared
+    # Any `extern __shared__` of the file gives every linked kernel the section, so only its absence tells something.
+    return None if elf.relocatable or elf.section(f".nv.shared.{name}") else False
+
+
+def _section_bytes(elf: CubinElf, name: str) -> int:
+    section = elf.section(name)
+    return section.size if section else 0
+
+
+def _block(attribute: Attribute | None) -> tuple[int, int, int] | None:
+    if attribute is None:
+        return None
+    words = attribute.words()
+    if len(words) < 3:
+        raise CubinError("damaged cubin: launch bounds without three numbers")
+    return words[0], words[1], words[2]
