@@ -6,6 +6,7 @@ nvcc keeps its steps in the run folder (`--keep`; the cubin is the same and it c
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_lsp.build import process
-from kernel_lsp.build.includes import files_read
+from kernel_lsp.build.digests import FileDigests
+from kernel_lsp.build.includes import ReadAhead
 from kernel_lsp.build.messages import compiler_messages, failure_reason
 from kernel_lsp.build.result import BuildResult, BuildStatus
 from kernel_lsp.build.shell_words import shell_hazard
@@ -103,7 +105,9 @@ async def build(
     try:
         with store.scratch.run_folder() as folder:
             run = await _run(
-                _Plan(base, source, overlay_text, folder, command.cwd, variables), time_limit_s, output_limit_bytes
+                _Plan(base, source, overlay_text, folder, command.cwd, variables, store.digests),
+                time_limit_s,
+                output_limit_bytes,
             )
     except OSError as error:
         reason = f"Not built: no temporary folder for the compiler ({error.strerror or error})."
@@ -128,6 +132,7 @@ class _Plan:
     folder: Path
     cwd: Path
     variables: Mapping[str, str]
+    digests: FileDigests
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +161,20 @@ async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Ru
         raise OSError(hazard)
     variables = {**plan.variables, "TMPDIR": str(plan.folder), "TMP": str(plan.folder), "TEMP": str(plan.folder)}
     started_ns = time.time_ns()
-    finished = await process.run(
-        argv,
-        cwd=plan.cwd,
-        environment=variables,
-        time_limit_s=time_limit_s,
-        output_limit_bytes=output_limit_bytes,
-    )
-    files: tuple[str, ...] = ()
-    for step in kept.glob("*.ii"):
-        files = files_read(step.read_bytes(), plan.cwd, without=str(compiled) if extra else "")
+    ahead = ReadAhead(kept, plan.cwd, str(compiled) if extra else "", plan.digests)
+    following = asyncio.ensure_future(ahead.follow())
+    try:
+        finished = await process.run(
+            argv,
+            cwd=plan.cwd,
+            environment=variables,
+            time_limit_s=time_limit_s,
+            output_limit_bytes=output_limit_bytes,
+        )
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    files = ahead.files()
     said = finished.stdout + finished.stderr
     ptx = None
     if b"ptxas" in said:

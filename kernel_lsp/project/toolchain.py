@@ -17,6 +17,7 @@ from pathlib import Path
 TOOL_NAMES = ("nvcc", "ptxas", "nvdisasm", "cuobjdump")
 INSTALL_COMMAND = "pip install 'kernel-lsp[cuda]'"
 _SUFFIX = ".exe" if sys.platform == "win32" else ""
+_FORWARDER = re.compile(r"""#!\s*/[\w/]*sh\s*\n(?:\s*(?:#.*)?\n)*\s*exec\s+["']?(/[\w./+-]+)["']?\s+"\$@"\s*""")
 _PURPOSE = {
     "nvcc": "nothing can be built",
     "ptxas": "nothing can be built",
@@ -150,6 +151,11 @@ def own_wheel_places() -> tuple[Place, ...]:
     return tuple(Place(folder, f"PyPI packages in {folder}") for folder in folders)
 
 
+def tool_in(folder: Path, name: str, where: str) -> Tool | None:
+    """The tool in one folder; None: not there."""
+    return _named(name, folder / (name + _SUFFIX), where)
+
+
 def _environment_places(environment: Mapping[str, str]) -> Iterator[Place]:
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         value = environment.get(variable, "")
@@ -185,14 +191,16 @@ def _from_setting(name: str, setting: str) -> Tool | None:
 
 
 def _named(name: str, path: Path, where: str) -> Tool | None:
-    return Tool(name, path, where) if path.is_absolute() and _is_program(path) else None
+    if not path.is_absolute() or not _is_program(path):
+        return None
+    started = _started_by(path, name)
+    return Tool(name, started, f"{where}, by way of {path}") if started else Tool(name, path, where)
 
 
 def _search(name: str, places: Sequence[Place]) -> Tool | None:
     for place in places:
-        path = place.folder / (name + _SUFFIX)
-        if _is_program(path):
-            return Tool(name, path, place.where)
+        if tool := tool_in(place.folder, name, place.where):
+            return tool
     return None
 
 
@@ -201,6 +209,18 @@ def _is_program(path: Path) -> bool:
         return path.is_file() and os.access(path, os.X_OK)
     except OSError:
         return False
+
+
+def _started_by(script: Path, name: str) -> Path | None:
+    """The program behind a script that does nothing else (`exec /usr/lib/.../nvcc "$@"`, as Debian has it)."""
+    try:
+        with script.open("rb") as file:
+            head = file.read(1024)
+    except OSError:
+        return None
+    match = _FORWARDER.fullmatch(head.decode("utf-8", "replace"))
+    target = Path(match[1]) if match else None
+    return target if target is not None and target.name == name and _is_program(target) else None
 
 
 def _said(place: Place) -> str:
