@@ -33,3 +33,7 @@ class BuildCommand:
     environment: tuple[tuple[str, str], ...]  # allow-listed variables of the entry
     notes: tuple[CommandNote, ...]
     skip_reason: str | None  # set: nothing to build, and why (HIP target, no supported architecture)
+    # What the device code is compiled for: "compute_80" with arch "sm_86" for -gencode arch=compute_80,code=sm_86.
+    virtual_arch: str = ""
+    # Other files through which a header could be analysed, nearest first.
+    alternatives: tuple[Path, ...] = ()
