@@ -21,9 +21,9 @@ from kernel_lsp.build.digests import FileDigests
 from kernel_lsp.build.includes import ReadAhead
 from kernel_lsp.build.messages import compiler_messages, failure_reason
 from kernel_lsp.build.result import BuildResult, BuildStatus
-from kernel_lsp.build.shell_words import shell_hazard
 from kernel_lsp.build.store import FORMAT, BuildStore, StoredBuild
 from kernel_lsp.project.command import BuildCommand
+from kernel_lsp.project.nvcc_flags import path_hazard, shell_hazard
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.source.digest import content_digest, recipe_digest
 from kernel_lsp.source.message import CompilerMessage
@@ -80,8 +80,8 @@ async def build(
     )
     shown = (*base, str(source))
     variables = build_environment(command, os.environ if environment is None else environment)
-    if hazard := shell_hazard(base[1:], str(source)):
-        return _result(command, "failed", f"Not built: {hazard}", shown, source)
+    if hazard := _hazard(base[1:], source, command.cwd):
+        return _result(command, "failed", hazard, shown, source)
     if overlay_text is not None and source != command.document.absolute():
         return _result(command, "skipped", "A header's unsaved text cannot be built; save it.", shown, source)
     if not command.cwd.is_dir():
@@ -157,8 +157,8 @@ async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Ru
         compiled.write_bytes(_overlay(plan.overlay_text, plan.source))
         extra = _quote_folder(plan.source.parent)
     argv = (*plan.base, *extra, "--keep", "--keep-dir", str(kept), "-o", str(output), str(compiled))
-    if hazard := shell_hazard((str(plan.folder),), ""):  # a cache folder with `$` in its path
-        raise OSError(hazard)
+    if hazard := path_hazard(str(plan.folder)):
+        raise OSError(f"{plan.folder}: {hazard}")
     variables = {**plan.variables, "TMPDIR": str(plan.folder), "TMP": str(plan.folder), "TEMP": str(plan.folder)}
     started_ns = time.time_ns()
     ahead = ReadAhead(kept, plan.cwd, str(compiled) if extra else "", plan.digests)
@@ -254,6 +254,17 @@ def _result(
     command: BuildCommand, status: BuildStatus, reason: str, argv: tuple[str, ...], source: Path
 ) -> BuildResult:
     return BuildResult(status, reason, argv, command.cwd, command.arch, 0.0, False, None, (), (str(source),), "")
+
+
+def _hazard(arguments: tuple[str, ...], source: Path, cwd: Path) -> str | None:
+    """The last guard before nvcc, whoever made the command: nvcc runs its steps through a shell."""
+    for argument in arguments:
+        if hazard := shell_hazard(argument):
+            return f"Not built with the argument {argument!r}: {hazard}. Remove it from the flags."
+    for path in (source, cwd):
+        if hazard := path_hazard(str(path)):
+            return f"Not built in {path}: {hazard}. Rename the file or folder."
+    return None
 
 
 def _overlay(text: bytes, source: Path) -> bytes:

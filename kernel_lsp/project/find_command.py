@@ -24,7 +24,7 @@ from kernel_lsp.project.flag_files import flags_from_files
 from kernel_lsp.project.includers import CUDA_SUFFIX, IncludeIndex, cuda_sources_near, distance
 from kernel_lsp.project.invocation import Invocation, dialect_of_flags
 from kernel_lsp.project.ninja_files import NinjaFiles
-from kernel_lsp.project.nvcc_flags import shell_hazard
+from kernel_lsp.project.nvcc_flags import path_hazard
 from kernel_lsp.project.nvcc_options import match_option
 
 FALLBACK_FLAGS = ("-std=c++17", "-O3")
@@ -134,7 +134,7 @@ class _Finder:
 
     def command(self) -> BuildCommand:
         """The steps in order."""
-        if hazard := shell_hazard(str(self._document)):
+        if hazard := path_hazard(str(self._document)):
             return self._skipped(f"the file's path cannot be given to nvcc: {hazard}")
         recipe = self._recorded(self._document) if self._preferences.includer is None else None
         if recipe is not None:
@@ -356,7 +356,7 @@ class _Finder:
             fallback = recipe.origin_path.parent if recipe.origin_path else source.parent
             notes.append(CommandNote("warning", f"{cwd}: no such folder; built in {fallback}", "warning"))
             cwd = fallback
-        hazard = shell_hazard(str(source)) or shell_hazard(str(cwd))
+        hazard = path_hazard(str(source)) or path_hazard(str(cwd))
         if hazard and skip_reason is None:
             skip_reason = f"the path of the file or of its build folder cannot be given to nvcc: {hazard}"
         compiler = flags.compiler

@@ -20,7 +20,8 @@ from kernel_lsp.project.words import Platform
 # Reads a response file: its words, or the note that says why it was not read.
 ReadResponse = Callable[[str], "tuple[str, ...] | CommandNote"]
 
-_ENDS_QUOTING = re.compile(r'[$`\0]|\\\\+(?:"|$)')
+_ENDS_QUOTING = re.compile(r'[$`\0]|\\\\+"|\\\Z')
+_UNSAFE_IN_PATH = re.compile(r'[$`"\0\n]|\\\Z')
 _PLAIN_VALUE = re.compile(r"[\w.,+:=/@?-]*")
 _FREE_VALUE = ("--define-macro", "--undefine-macro", "--include-path", "--system-include", "--pre-include")
 _HOST_WORD = re.compile(r"[\w+=.,:/\\@%~^-]*")
@@ -48,10 +49,16 @@ class DeviceFlags:
 
 def shell_hazard(word: str) -> str | None:
     """Why this word may not be given to nvcc, whose sub-commands go through a shell; None: it may."""
-    found = _ENDS_QUOTING.search(word)
-    if not found:
-        return None
-    return f"nvcc passes it to a shell, which would act on {found.group()!r}"
+    return _said(_ENDS_QUOTING.search(word))
+
+
+def path_hazard(path: str) -> str | None:
+    """Why nvcc may not be given this source path or working folder, which it puts between quotes as they are."""
+    return _said(_UNSAFE_IN_PATH.search(path))
+
+
+def _said(found: re.Match[str] | None) -> str | None:
+    return f"nvcc passes it to a shell, which would act on {found.group()!r}" if found else None
 
 
 def read_nvcc_words(
