@@ -10,6 +10,7 @@ from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Occupancy
 from kernel_lsp.report.markdown_text import code_span, escaped, fenced
+from kernel_lsp.report.occupancy_table import block_size_lines, limit_lines
 
 MOST_LAUNCHES = 4
 MOST_INSTANCES = 6
@@ -27,7 +28,7 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
     if kernel.launches:
         ranked = sorted(kernel.launches, key=lambda la: la.occupancy.theoretical)
         parts.append(_launch_paragraph(kernel, ranked[0], analysis.path))
-        parts.append(fenced(limit_lines(kernel, ranked[0], analysis)))
+        parts.append(fenced(_limits(kernel, ranked[0], analysis)))
         parts.append(_steps_paragraph(kernel, ranked[0]))
         if len(ranked) > 1:
             parts.append(_other_launches(kernel, ranked, analysis.path))
@@ -41,7 +42,7 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
     return "\n\n".join(part for part in parts if part)
 
 
-def limit_lines(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis) -> list[str]:
+def _limits(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis) -> list[str]:
     """Every limit with what the block uses of it, aligned; the limits that decide are marked `<- limit`."""
     resources, occupancy, limits = kernel.binary.resources, analysis.occupancy, file.gpu.profile.limits
     warps = -(-analysis.launch.threads // limits.warp_size)
@@ -51,21 +52,16 @@ def limit_lines(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnal
         shared_use = f"{wording.kilobytes(resources.static_shared_bytes)} + unknown"
     else:
         shared_use = wording.kilobytes(own) + (f" + {wording.kilobytes(reserve)}" if reserve else "")
-    rows = [
-        ("registers", f"{wording.registers(resources, 'per thread')}", occupancy.limit_registers),
-        ("warps", f"{warps} per block", occupancy.limit_warps),
-        ("blocks", "", occupancy.limit_blocks),
-        ("shared", shared_use, occupancy.limit_shared),
-        ("barriers", f"{resources.barriers} of {limits.barriers_per_block}", occupancy.limit_barriers),
-    ]
-    rows.sort(key=lambda row: row[0] not in occupancy.limiters)
-    width = max(len(use) for _, use, _ in rows)
-    lines = [f"{'limit':<10} {'uses':<{width}}  blocks/SM"]
-    for name, use, limit in rows:
-        mark = "   <- limit" if name in occupancy.limiters else ""
-        number = "-" if limit is None else str(limit)
-        lines.append(f"{name:<10} {use:<{width}}  {number:>9}{mark}".rstrip())
-    return lines
+    return limit_lines(
+        occupancy,
+        {
+            "registers": wording.registers(resources, "per thread"),
+            "warps": f"{warps} per block",
+            "blocks": "",
+            "shared": shared_use,
+            "barriers": f"{resources.barriers} of {limits.barriers_per_block}",
+        },
+    )
 
 
 def occupancy_sentence(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> str:
@@ -135,28 +131,13 @@ def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
         said += " The table is for no dynamic shared memory."
     parts = [said]
     if kernel.block_sizes:
-        parts.append(fenced(block_size_lines(kernel)))
+        parts.append(fenced(block_size_lines((row.threads, row.occupancy) for row in kernel.block_sizes)))
     most = kernel.max_launchable_threads
     limits = file.gpu.profile.limits
     if 0 < most < limits.max_threads_per_block:
         parts.append(f"The largest block that can start has {most} threads.")
     parts.append("`// kernel-lsp: block=256` above the kernel states it.")
     return parts
-
-
-def block_size_lines(kernel: KernelAnalysis) -> list[str]:
-    """The table over block sizes, aligned: threads, blocks per SM, warps, occupancy, limiters."""
-    lines = ["threads  blocks/SM  warps     occupancy  limit"]
-    for row in kernel.block_sizes:
-        occupancy = row.occupancy
-        if not occupancy.blocks_per_sm:
-            lines.append(f"{row.threads:>7}  {0:>9}  cannot start")
-            continue
-        warps = f"{occupancy.active_warps} of {occupancy.max_warps}"
-        share = wording.percent(occupancy.theoretical)
-        limit = wording.limiters(occupancy, short=True)
-        lines.append(f"{row.threads:>7}  {occupancy.blocks_per_sm:>9}  {warps:<8}  {share:>9}  {limit}")
-    return lines
 
 
 def _resource_lines(kernel: KernelAnalysis) -> list[str]:

@@ -13,6 +13,7 @@ from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 
 MOST_INSTANCES = 3
+SHOWN_BLOCK_SIZES = (128, 256, 512, 1024)
 _SEPARATOR = " · "
 
 
@@ -91,7 +92,11 @@ def _launch_parts(kernel: KernelAnalysis, analysis: LaunchAnalysis, path: str) -
 
 def _block_size_parts(kernel: KernelAnalysis) -> list[str]:
     """Block sizes with their blocks per SM; never an occupancy without the block size that it belongs to."""
-    rows = [f"{row.threads} -> {row.occupancy.blocks_per_sm}" for row in kernel.block_sizes]
+    rows = [
+        f"{row.threads} -> {row.occupancy.blocks_per_sm}"
+        for row in kernel.block_sizes
+        if row.threads in SHOWN_BLOCK_SIZES
+    ]
     parts = []
     resources = kernel.binary.resources
     if rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import RuleText
@@ -12,13 +12,15 @@ from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Cliff
 
 
-def _near_step(kernel: KernelAnalysis, near_registers: float) -> tuple[LaunchAnalysis, Cliff] | None:
+def _near_step(kernel: KernelAnalysis, thresholds: Mapping[str, float]) -> tuple[LaunchAnalysis, Cliff] | None:
     found = []
     for analysis in kernel.launches:
         if wording.is_conditional(analysis, kernel.binary.resources) or not analysis.occupancy.blocks_per_sm:
             continue
         up = wording.nearest(analysis.cliffs, "registers", "up")
-        if up and "registers" in analysis.occupancy.limiters and -up.change <= near_registers:
+        is_occupied = analysis.occupancy.theoretical >= thresholds["occupied_from_fraction"]
+        near = thresholds["near_registers_where_occupied" if is_occupied else "near_registers"]
+        if up and "registers" in analysis.occupancy.limiters and -up.change <= near:
             found.append((analysis, up))
     return min(found, key=lambda pair: pair[0].occupancy.theoretical, default=None)
 
@@ -28,7 +30,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         resources = kernel.binary.resources
         if resources.relocatable or resources.spill_store_bytes or resources.spill_load_bytes:
             continue  # already short of registers: fewer would only spill more
-        near = _near_step(kernel, text.thresholds["near_registers"])
+        near = _near_step(kernel, text.thresholds)
         if near is None:
             continue
         analysis, up = near

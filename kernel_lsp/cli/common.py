@@ -1,0 +1,76 @@
+"""Options that several subcommands share, and the one call that turns them and a file into an outcome."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from kernel_lsp.cli.argument_types import block, whole
+from kernel_lsp.cli.errors import CliError, MissingToolError
+from kernel_lsp.model.launch import Launch
+from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
+from kernel_lsp.session.pipeline import Pipeline
+from kernel_lsp.session.settings import Settings
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """`--gpu --arch --block --dynamic-shared --no-cache --config`, as everywhere."""
+    machine = parser.add_mutually_exclusive_group()
+    machine.add_argument("--gpu", metavar="NAME", default="", help="board whose limits and peaks are shown")
+    machine.add_argument("--arch", metavar="sm_NN", default="", help="architecture that is built")
+    parser.add_argument("--block", metavar="N", type=block, help="threads per block, as 256 or 16x16")
+    parser.add_argument("--dynamic-shared", metavar="B", type=whole, help="dynamic shared memory per block, bytes")
+    parser.add_argument("--no-cache", action="store_true", help="build even if the same build is in the cache")
+    parser.add_argument("--config", metavar="PATH", type=Path, help="kernel-lsp.yaml to use")
+
+
+def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileOutcome]:
+    """Analyse each file in turn.
+
+    Raises:
+        CliError: a file that cannot be read, or options that contradict each other.
+        MissingToolError: a file needs a build and nvcc is not there.
+    """
+    paths = [_readable(file) for file in files]
+    pipeline = Pipeline()
+
+    async def analyse_all() -> list[FileOutcome]:
+        return [await pipeline.analyze(_request(path, options)) for path in paths]
+
+    outcomes = asyncio.run(analyse_all())
+    for outcome in outcomes:
+        if outcome.build is not None and outcome.build.status == "tool missing":
+            raise MissingToolError(outcome.build.reason)
+    return outcomes
+
+
+def _readable(file: str) -> Path:
+    path = Path(file)
+    if path.is_dir():
+        raise CliError(f"{file} is a folder: name its .cu files")
+    if not path.is_file():
+        raise CliError(f"{file}: no such file")
+    return path.absolute()
+
+
+def _request(path: Path, options: argparse.Namespace) -> PipelineRequest:
+    return PipelineRequest(
+        document=path,
+        settings=replace(Settings(), gpu=options.gpu, arch=options.arch),
+        roots=(Path.cwd(),),
+        explicit_flags=options.nvcc_flags,
+        launch=_launch(options),
+        use_cache=not options.no_cache,
+        config_file=options.config,
+    )
+
+
+def _launch(options: argparse.Namespace) -> Launch | None:
+    if options.block is None:
+        if options.dynamic_shared is not None:
+            raise CliError("--dynamic-shared needs --block: a launch has both")
+        return None
+    return Launch(options.block, None, options.dynamic_shared, None, "override", "--block")

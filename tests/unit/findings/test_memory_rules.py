@@ -1,0 +1,52 @@
+"""Rules about local memory: spills, and arrays that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.kernel_values import analysed, gpu, kernel
+
+
+def test_spill_under_launch_bounds() -> None:
+    tight = kernel(
+        "tight",
+        registers=32,
+        arch="sm_90",
+        frame_bytes=512,
+        stack_bytes=512,
+        spill_store_bytes=800,
+        spill_load_bytes=828,
+        max_block=(1024, 1, 1),
+        min_blocks_per_sm=2,
+    )
+    found = analysed([tight], choice=gpu("H100 SXM")).findings
+    assert [f.code for f in found] == ["KL201"]
+    assert found[0].message == (
+        "800 B spill stores, 828 B spill loads: held to 32 registers by __launch_bounds__(1024, 2)"
+    )
+    assert found[0].severity == "warning"
+    # 2 x 1024 threads share 65,536 registers: 32 each; one block alone: 64.
+    assert "2 blocks of 1,024 threads leave 32 registers a thread, one block 64" in found[0].advice
+
+
+def test_spill_with_every_register_taken() -> None:
+    found = analysed([kernel(registers=255, spill_store_bytes=16, spill_load_bytes=16)]).findings
+    spill = next(f for f in found if f.code == "KL201")
+    assert spill.message == "16 B spill stores, 16 B spill loads: all 255 registers of a thread are taken"
+
+
+@pytest.mark.parametrize(("frame", "severity"), [(128, "warning"), (64, "warning"), (8, "hint")])
+def test_local_array_is_no_spill(frame: int, severity: str) -> None:
+    found = analysed([kernel(frame_bytes=frame, stack_bytes=frame)]).findings
+    assert [(f.code, f.severity) for f in found] == [("KL204", severity)]
+    words = f"{found[0].message} {found[0].advice}"
+    assert f"{frame} B per thread in local memory" in words
+    assert "spill" not in words.replace("0 spills", "")
+    assert "launch_bounds" not in words
+    assert "maxrregcount" not in words
+
+
+def test_a_frame_is_no_array_where_spills_are_unknown_or_calls_are_open() -> None:
+    unknown = kernel(frame_bytes=64, spill_store_bytes=None, spill_load_bytes=None, spill_why="no debug data")
+    assert analysed([unknown]).findings == ()
+    assert analysed([kernel(frame_bytes=64, relocatable=True)]).findings == ()
