@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lsprotocol import types
 
 from kernel_lsp.lsp.commands import SHOW_REPORT
@@ -28,7 +30,7 @@ def register(server: KernelLspServer) -> None:
         return actions
 
 
-def _wanted(only: list[types.CodeActionKind | str] | None) -> bool:
+def _wanted(only: Sequence[types.CodeActionKind | str] | None) -> bool:
     wanted = None if only is None else {getattr(kind, "value", kind) for kind in only}
     return wanted is None or bool(wanted & {"", "source"})
 

@@ -10,7 +10,9 @@ from lsprotocol import types
 
 from kernel_lsp.lsp.placed import freshness
 from kernel_lsp.lsp.server import KernelLspServer
+from kernel_lsp.report.markdown import report_markdown
 from kernel_lsp.session.documents import OpenDocument
+from kernel_lsp.session.report import report_of
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +51,8 @@ def register(server: KernelLspServer) -> None:
 async def _write_and_show(server: KernelLspServer, document: OpenDocument, mangled: str | None) -> None:
     assert document.path is not None
     assert document.good is not None
-    text = server.pipeline.report_markdown(document.good, mangled, freshness(document))
+    report = report_of(document.good, mangled, freshness(document))
+    text = report_markdown(report, str(document.path.parent))
     path = document.path.with_name(f"{document.path.name}.bottleneck.md")
     try:
         await asyncio.to_thread(path.write_text, text, "utf-8")

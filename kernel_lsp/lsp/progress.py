@@ -12,7 +12,7 @@ from lsprotocol import types
 if TYPE_CHECKING:
     from kernel_lsp.lsp.server import KernelLspServer
     from kernel_lsp.session.documents import OpenDocument
-    from kernel_lsp.session.pipeline import FileOutcome
+    from kernel_lsp.session.outcome import FileOutcome
 
 logger = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ def _tolerant(cls: type[enum.Enum]) -> Any:
 
 def tolerant_converter() -> Converter:
     """pygls' converter, with every lsprotocol enum open: an unknown number or word is kept as it came."""
-    converter = default_converter()
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
     for cls in _ENUM_CLASSES:
         converter.register_structure_hook(cls, _tolerant(cls))
     return converter
@@ -74,8 +74,10 @@ class KernelLspProtocol(LanguageServerProtocol):
         self._shutdown = True
 
     @lsp_method(types.EXIT)
-    def lsp_exit(self, *args: Any) -> None:
+    def lsp_exit(self, *args: Any) -> Generator[Any, Any, None]:
         """Let the process end: with code 0 after a shutdown request, else 1."""
         exited = self._server.exited
         if not exited.done():
             exited.set_result(None)
+        return
+        yield  # a generator like the method it replaces

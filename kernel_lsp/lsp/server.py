@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pygls.server import ServerErrors
 
     from kernel_lsp.session.documents import OpenDocument
-    from kernel_lsp.session.pipeline import FileOutcome, Pipeline
+    from kernel_lsp.session.outcome import FileOutcome
+    from kernel_lsp.session.pipeline import Pipeline
     from kernel_lsp.session.published import FilePublication
     from kernel_lsp.source.lines import Encoding
 

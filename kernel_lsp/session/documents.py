@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernel_lsp.session.pipeline import FileOutcome
+from kernel_lsp.session.outcome import FileOutcome
 from kernel_lsp.source.remap import LineMap
 
 

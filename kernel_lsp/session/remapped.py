@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.session.documents import OpenDocument
-from kernel_lsp.session.pipeline import FileOutcome
+from kernel_lsp.session.outcome import FileOutcome
 from kernel_lsp.session.uris import real_path
 
 

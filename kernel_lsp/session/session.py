@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.session.documents import OpenDocument
-from kernel_lsp.session.pipeline import FileOutcome, Pipeline, PipelineRequest
+from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
+from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.published import FilePublication, PublishedFindings
 from kernel_lsp.session.remapped import remapped_findings
 from kernel_lsp.session.scheduler import Scheduler
@@ -24,6 +25,7 @@ from kernel_lsp.session.uris import path_of, real_path, uri_key
 
 logger = logging.getLogger(__name__)
 
+PROJECT_FILES = frozenset({"compile_commands.json", "compile_flags.txt", ".clangd", "build.ninja", "kernel-lsp.yaml"})
 TYPING_PAUSE_S = 0.6  # with build.onType: the text is built after this long without a change
 
 
@@ -109,12 +111,14 @@ class AnalysisSession:
         self._scheduler.cancel(key)
         self._listener.findings_changed(self._published.drop(key))
 
-    def files_changed(self, paths: Iterable[Path], except_key: str = "") -> None:
+    def files_changed(self, paths: Sequence[Path], except_key: str = "") -> None:
         """Files changed on disk: analyse again exactly the open documents whose build read one of them."""
         changed = {real_path(path) for path in paths}
-        self._pipeline.files_changed(changed)
+        of_project = any(path.name in PROJECT_FILES for path in paths)
         for key, document in self._documents.items():
-            if key != except_key and document.last is not None and not changed.isdisjoint(document.last.reads):
+            if key == except_key or document.last is None:
+                continue
+            if of_project or not changed.isdisjoint(document.last.reads):
                 self._request(key, document)
 
     def rebuild(self, uri: str | None = None) -> None:
@@ -182,11 +186,10 @@ class AnalysisSession:
                 PipelineRequest(
                     document=document.path,
                     unsaved_text=run.unsaved_text,
-                    editor_text=document.text,
                     settings=self.settings,
                     roots=self.roots,
                     trusted=self.trusted,
-                    open_files=tuple(d.path for d in self._documents.values() if d.path is not None),
+                    open_texts=tuple((d.path, d.text) for d in self._documents.values() if d.path is not None),
                 )
             )
             if self._documents.get(key) is not document or generation < document.published_generation:

@@ -1,0 +1,191 @@
+"""What a finished build means: cubin decoded, machine chosen, launches collected, rules asked, one outcome made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from kernel_lsp.analysis import FileAnalysis, analyze, failed_build_findings
+from kernel_lsp.build.probe import Gpu
+from kernel_lsp.build.result import BuildResult
+from kernel_lsp.cubin.binary import read_cubin
+from kernel_lsp.cubin.kernel import Cubin, CubinError, KernelBinary
+from kernel_lsp.findings.facts import BuildNote
+from kernel_lsp.findings.finding import Finding
+from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose
+from kernel_lsp.hardware.profile import GpuChoice
+from kernel_lsp.model.launch import Launch
+from kernel_lsp.project.command import BuildCommand
+from kernel_lsp.project.config import ProjectConfig
+from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
+from kernel_lsp.session.settings import Settings
+from kernel_lsp.session.uris import real_path
+from kernel_lsp.source.kernels import scan
+from kernel_lsp.source.launches import launches_for
+from kernel_lsp.source.scan_result import SourceScan
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is decided before the build."""
+
+    path: Path
+    text: str
+    text_bytes: bytes
+    config: ProjectConfig | None
+    command: BuildCommand
+    arch_is_default: bool  # nothing named an architecture, so the default GPU decided it
+    notices: tuple[str, ...]
+
+
+def outcome(
+    request: PipelineRequest,
+    plan: Plan,
+    toolchain: Toolchain,
+    machine: Gpu | None,
+    built: BuildResult,
+    scan_of_text: SourceScan,
+    trouble: str | None,
+) -> FileOutcome:
+    """What a finished build means. Runs off the event loop."""
+    path = str(plan.path)
+    notices = [*plan.notices, *([trouble] if trouble else [])]
+    severities = _severities(request.settings, plan.config)
+    notes = [BuildNote(n.message, n.severity) for n in plan.command.notes if n.severity != "log"]
+    gpu = _gpu_choice(request, plan, machine, notices)
+    analysis = None
+    findings: tuple[Finding, ...] = ()
+    if built.cubin is not None and gpu is not None:
+        try:
+            cubin = _with_own_paths(read_cubin(built.cubin), plan.path)
+        except CubinError as error:
+            findings = failed_build_findings(path, plan.text, str(error), built.messages, notes, severities)
+        else:
+            analysis = analyze(
+                path,
+                plan.text,
+                cubin,
+                gpu,
+                scan_of_text,
+                {k.mangled: _launches(k, request, plan, scan_of_text) for k in cubin.kernels},
+                built.messages,
+                notes,
+                severities,
+            )
+            findings = analysis.findings
+    elif built.status == "tool missing":
+        notices.append(built.reason)
+    else:
+        findings = failed_build_findings(path, plan.text, built.reason, built.messages, notes, severities)
+    reads = {path, *built.dependencies, *([str(plan.command.origin_path)] if plan.command.origin_path else [])}
+    if plan.config is not None:
+        reads.add(str(plan.config.path))
+    return _outcome(
+        path,
+        plan.text,
+        command=plan.command,
+        built=built,
+        toolchain=toolchain,
+        gpu=gpu,
+        analysis=analysis,
+        findings=findings,
+        notices=notices,
+        reads=frozenset(real_path(file) for file in reads),
+    )
+
+
+def cubin_outcome(request: PipelineRequest, machine: Gpu | None) -> FileOutcome:
+    """The outcome of a `.cubin` given as it is: resources and occupancy, on the sources that its line table names."""
+    assert request.document is not None
+    path = str(request.document)
+    try:
+        cubin = read_cubin(request.document.read_bytes())
+        gpu = choose(setting=request.settings.gpu or None, detected=machine.name if machine else None, arch=cubin.arch)
+    except OSError as error:
+        return failed_outcome(path, f"{path} cannot be read ({error.strerror or error})")
+    except (CubinError, UnknownArchError, UnknownGpuError) as error:
+        return failed_outcome(path, str(error))
+    nothing = scan("")
+    launches = {k.mangled: launches_for(k, nothing, path, (), request.launch) for k in cubin.kernels}
+    analysis = analyze(path, "", cubin, gpu, nothing, launches, severities=dict(request.settings.severity))
+    return _outcome(path, "", gpu=gpu, analysis=analysis, findings=analysis.findings)
+
+
+def failed_outcome(path: str, reason: str) -> FileOutcome:
+    """The outcome where there was nothing that could be built or read."""
+    return _outcome(path, "", findings=failed_build_findings(path, "", reason, ()))
+
+
+def _outcome(
+    path: str,
+    text: str,
+    *,
+    command: BuildCommand | None = None,
+    built: BuildResult | None = None,
+    toolchain: Toolchain | None = None,
+    gpu: GpuChoice | None = None,
+    analysis: FileAnalysis | None = None,
+    findings: tuple[Finding, ...] = (),
+    notices: Sequence[str] = (),
+    reads: frozenset[str] = frozenset(),
+) -> FileOutcome:
+    return FileOutcome(
+        path=path,
+        text=text,
+        command=command,
+        build=built,
+        toolchain=toolchain,
+        gpu=gpu,
+        analysis=analysis,
+        findings=findings,
+        notices=tuple(notices),
+        ended_at=datetime.now().astimezone(),
+        reads=reads,
+    )
+
+
+def _gpu_choice(request: PipelineRequest, plan: Plan, machine: Gpu | None, notices: list[str]) -> GpuChoice | None:
+    """The machine the numbers are for; None (with a notice) where the architecture has no limits on record."""
+    wanted = request.settings.gpu or (plan.config.gpu if plan.config is not None else None)
+    arch = None if plan.arch_is_default else plan.command.arch
+    detected = machine.name if machine is not None else None
+    try:
+        try:
+            return choose(setting=wanted or None, detected=detected, arch=arch or None)
+        except UnknownGpuError:  # said in the plan's notices already
+            return choose(detected=detected, arch=arch or None)
+    except UnknownArchError as error:
+        notices.append(str(error))
+        return None
+
+
+def _severities(settings: Settings, config: ProjectConfig | None) -> dict[str, str]:
+    """The project's severities, with the user's own over them."""
+    project: dict[str, str] = {}
+    if config is not None:
+        project = {**dict(config.severity), **dict.fromkeys(config.ignore, "off")}
+    return {**project, **dict(settings.severity)}
+
+
+def _launches(kernel: KernelBinary, request: PipelineRequest, plan: Plan, scanned: SourceScan) -> Sequence[Launch]:
+    configured = plan.config.launches_for(kernel.name) if plan.config is not None else ()
+    return launches_for(kernel, scanned, str(plan.path), configured, request.launch)
+
+
+def _with_own_paths(cubin: Cubin, document: Path) -> Cubin:
+    """Definitions in the document under the document's own spelling: tables hold what the compiler was given."""
+    own = real_path(document)
+    same: dict[str, bool] = {}
+
+    def spelt(kernel: KernelBinary) -> KernelBinary:
+        place = kernel.definition
+        if place is None or place.file == str(document):
+            return kernel
+        if place.file not in same:
+            same[place.file] = real_path(place.file) == own
+        return replace(kernel, definition=replace(place, file=str(document))) if same[place.file] else kernel
+
+    return replace(cubin, kernels=tuple(spelt(kernel) for kernel in cubin.kernels))

@@ -1,0 +1,60 @@
+"""Frozen values at the pipeline's ends: what is asked for, and the outcome of one analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from kernel_lsp.analysis import FileAnalysis
+from kernel_lsp.build.result import BuildResult
+from kernel_lsp.findings.finding import Finding
+from kernel_lsp.hardware.profile import GpuChoice
+from kernel_lsp.model.launch import Launch
+from kernel_lsp.project.command import BuildCommand
+from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.session.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRequest:
+    """What to analyse, and with which choices. `unsaved_text` is built instead of the file where it is given."""
+
+    document: Path | None  # None: the buffer has no file
+    settings: Settings
+    unsaved_text: str | None = None
+    roots: tuple[Path, ...] = ()
+    trusted: bool = True
+    open_texts: tuple[tuple[Path, str], ...] = ()  # what the editor has open
+    explicit_flags: tuple[str, ...] | None = None  # command line: `-- FLAGS`
+    launch: Launch | None = None  # command line: --block, --dynamic-shared
+    use_cache: bool = True
+    config_file: Path | None = None  # command line: --config
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """The end of one analysis. `analysis` is None where there is nothing to show but the findings that say why."""
+
+    path: str
+    text: str  # that was analysed
+    command: BuildCommand | None
+    build: BuildResult | None
+    toolchain: Toolchain | None
+    gpu: GpuChoice | None
+    analysis: FileAnalysis | None
+    findings: tuple[Finding, ...]
+    notices: tuple[str, ...]  # what the user must act on; said once per session
+    ended_at: datetime
+    reads: frozenset[str]  # real paths of every file that the result depends on
+
+    @property
+    def summary(self) -> str:
+        """The outcome in a few words, for a status line."""
+        if self.analysis is not None:
+            n_kernels = len(self.analysis.kernels)
+            return "1 kernel" if n_kernels == 1 else f"{n_kernels} kernels" if n_kernels else "no kernels in this file"
+        if self.build is None:
+            return "not built"
+        said = {"failed": "build failed", "timeout": "build stopped at its time limit", "tool missing": "no compiler"}
+        return said.get(self.build.status, "nothing to build")

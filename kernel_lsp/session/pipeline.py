@@ -1,0 +1,171 @@
+"""The one place that joins IO and core: a document becomes command, build, cubin, analysis, and one frozen outcome.
+
+The language server and the command line both call `Pipeline.analyze`, so they show the same numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kernel_lsp.build.nvcc import build
+from kernel_lsp.build.probe import Gpu, detect_gpu, probe
+from kernel_lsp.build.store import BuildStore, default_cache_folder
+from kernel_lsp.hardware.catalog import UnknownGpuError, board_names, by_name
+from kernel_lsp.project.config import ProjectConfig, find_config, load_config
+from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
+from kernel_lsp.project.toolchain import Toolchain, find_toolchain
+from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, outcome
+from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
+from kernel_lsp.session.settings import Settings
+from kernel_lsp.source.kernels import scan
+
+DEFAULT_GPU = "RTX 3070 Ti"
+DEFAULT_ARCH = "sm_86"
+_DEFAULT_WHY = f"{DEFAULT_GPU} by default"
+
+
+class Pipeline:
+    """Runs analyses; keeps the build store, project files and what was learnt of the tools between them."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None, cache_folder: Path | None = None) -> None:
+        self._environment = dict(os.environ if environment is None else environment)
+        self._store = BuildStore(default_cache_folder() if cache_folder is None else cache_folder)
+        self._no_store = BuildStore(None)
+        self._files = ProjectFiles()
+        self._toolchains: dict[tuple[object, ...], Toolchain] = {}
+        self._gpu: asyncio.Task[Gpu | None] | None = None
+        # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
+        # files are shared between analyses.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
+
+    async def analyze(self, request: PipelineRequest) -> FileOutcome:
+        """One document from command to findings. Raises asyncio.CancelledError only; all else is in the outcome."""
+        loop = asyncio.get_running_loop()
+        if request.document is None:
+            return failed_outcome("", "the buffer has no file; save it as a .cu file to see its numbers")
+        machine = await self._machine_gpu()
+        if request.document.suffix == ".cubin":
+            return await loop.run_in_executor(self._thread, cubin_outcome, request, machine)
+        toolchain = await self._toolchain(request)
+        try:
+            plan = await loop.run_in_executor(self._thread, self._plan, request, toolchain, machine)
+        except OSError as error:
+            reason = f"{request.document} cannot be read ({error.strerror or error})"
+            return failed_outcome(str(request.document), reason)
+        scanned = loop.run_in_executor(self._thread, scan, plan.text)
+        built = await build(
+            plan.command,
+            toolchain,
+            self._store if request.use_cache else self._no_store,
+            overlay_text=None if request.unsaved_text is None else plan.text_bytes,
+            time_limit_s=request.settings.build_time_limit_s,
+            environment=self._environment,
+        )
+        scan_of_text = await scanned
+        return await loop.run_in_executor(
+            self._thread, outcome, request, plan, toolchain, machine, built, scan_of_text, self._store.trouble
+        )
+
+    def close(self) -> None:
+        """Remove temporary folders and end the thread."""
+        self._store.close()
+        self._no_store.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def toolchain(self, settings: Settings, roots: tuple[Path, ...] = ()) -> Toolchain:
+        """The tools that would be used, with versions."""
+        return await self._toolchain(PipelineRequest(document=None, settings=settings, roots=roots))
+
+    def boards(self) -> tuple[tuple[str, str], ...]:
+        """Names and architectures of all boards, for a menu."""
+        return tuple((name, by_name(name).arch) for name in board_names())
+
+    # --- steps -----------------------------------------------------------------------------------------------------
+
+    async def _machine_gpu(self) -> Gpu | None:
+        """This machine's GPU; asked once. Its architecture decides what is built, so it is waited for."""
+        if self._gpu is None:
+            self._gpu = asyncio.ensure_future(detect_gpu(self._environment))
+        return await asyncio.shield(self._gpu)
+
+    async def _toolchain(self, request: PipelineRequest) -> Toolchain:
+        settings = request.settings
+        wanted = {
+            "nvcc": settings.tools_nvcc,
+            "ptxas": settings.tools_ptxas,
+            "nvdisasm": settings.tools_nvdisasm,
+            "cuobjdump": settings.tools_cuobjdump,
+        }
+        found = find_toolchain(
+            settings=wanted,
+            environment=self._environment,
+            workspace_folders=request.roots,
+            trusted=request.trusted,
+        )
+        key = (found.nvcc, found.ptxas, found.nvdisasm, found.cuobjdump, found.problems)
+        if key not in self._toolchains:
+            self._toolchains[key] = await probe(found, self._store, self._environment)
+        return self._toolchains[key]
+
+    def _plan(self, request: PipelineRequest, toolchain: Toolchain, machine: Gpu | None) -> Plan:
+        assert request.document is not None
+        path = request.document
+        if request.unsaved_text is None:
+            text_bytes = path.read_bytes()
+        else:
+            text_bytes = request.unsaved_text.encode("utf-8", "surrogatepass")
+        config = self._config(request)
+        gpu_wanted = request.settings.gpu or (config.gpu if config is not None else None) or ""
+        arch, why, notices = request.settings.arch or None, "setting", []
+        if arch is None and gpu_wanted:
+            try:
+                arch, why = by_name(gpu_wanted).arch, f"{gpu_wanted} as chosen"
+            except UnknownGpuError as error:
+                notices.append(str(error))
+        command = find_command(
+            path,
+            files=self._files,
+            preferences=CommandPreferences(
+                explicit_flags=request.explicit_flags,
+                explicit_directory=Path.cwd() if request.explicit_flags is not None else None,
+                fallback_flags=request.settings.build_flags,
+                compile_commands=Path(request.settings.compile_commands) if request.settings.compile_commands else None,
+                arch=arch,
+                arch_why=why,
+                default_arch=DEFAULT_ARCH,
+                default_arch_why=_DEFAULT_WHY,
+            ),
+            toolkit=ToolkitFacts(
+                supported_archs=toolchain.gpu_code or None,
+                version=".".join((toolchain.nvcc.version or "").split(".")[:2]) if toolchain.nvcc else "",
+                machine_arch=machine.arch if machine is not None else None,
+            ),
+            config=config,
+            workspace_roots=request.roots,
+            trusted=request.trusted,
+            environment=self._environment,
+            open_texts=dict(request.open_texts),
+        )
+        problems = config.problems if config is not None else ()
+        return Plan(
+            path,
+            text_bytes.decode("utf-8-sig", "replace"),
+            text_bytes,
+            config,
+            command,
+            command.arch_why.startswith(_DEFAULT_WHY),
+            (*notices, *problems, *toolchain.problems),
+        )
+
+    def _config(self, request: PipelineRequest) -> ProjectConfig | None:
+        assert request.document is not None
+        if request.config_file is not None:
+            return load_config(request.config_file)
+        if not request.trusted:
+            return None
+        found = find_config(request.document, request.roots)
+        return load_config(found) if found is not None else None
