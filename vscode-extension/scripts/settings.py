@@ -1,6 +1,6 @@
-"""Writes the server's declared settings into the extension's manifest and its README.
+"""Writes the server's declared settings into the extension's manifest, its README and the page on editors.
 
-    python scripts/settings.py           rewrites package.json and README.md
+    python scripts/settings.py           rewrites package.json, README.md and docs/editors.md
     python scripts/settings.py --check   fails where they are not what it would write
 
 The settings that only the extension reads (the interpreter, the trace) stand in package.json by hand.
@@ -16,9 +16,9 @@ from kernel_lsp.session.settings import json_schema
 
 EXTENSION = Path(__file__).resolve().parents[1]
 MANIFEST = EXTENSION / "package.json"
-README = EXTENSION / "README.md"
+PAGES = (EXTENSION / "README.md", EXTENSION.parent / "docs" / "editors.md")
 OF_THE_EXTENSION = ("kernelLsp.interpreter", "kernelLsp.trace.server")
-START, END = "<!-- settings: written by scripts/settings.py -->\n", "<!-- /settings -->"
+START, END = "<!-- settings: written by vscode-extension/scripts/settings.py -->\n", "<!-- /settings -->"
 
 
 def manifest() -> str:
@@ -31,13 +31,13 @@ def manifest() -> str:
     return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
 
 
-def readme(properties: dict[str, dict[str, object]]) -> str:
-    """The text of README.md with a table of all settings."""
+def page(path: Path, properties: dict[str, dict[str, object]]) -> str:
+    """The text of a page with a table of all settings."""
     rows = [
-        f"| `{name}` | {json.dumps(value['default'])} | {value['markdownDescription']} |\n"
+        f"| `{name}` | `{json.dumps(value['default'])}` | {value['markdownDescription']} |\n"
         for name, value in properties.items()
     ]
-    text = README.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     before, rest = text.split(START)
     after = rest.split(END)[1]
     return before + START + "| Setting | Default | |\n|---|---|---|\n" + "".join(rows) + END + after
@@ -47,7 +47,7 @@ def main() -> int:
     """Exit status 0: written, or up to date."""
     new_manifest = manifest()
     properties = json.loads(new_manifest)["contributes"]["configuration"]["properties"]
-    wanted = {MANIFEST: new_manifest, README: readme(properties)}
+    wanted = {MANIFEST: new_manifest, **{path: page(path, properties) for path in PAGES}}
     if "--check" in sys.argv[1:]:
         stale = [path.name for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
         if stale:

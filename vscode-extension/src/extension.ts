@@ -24,8 +24,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     log,
     status,
     command('restart', () => {
-      forget('interpreter');
-      forget('start');
+      ['interpreter', 'start', 'crashes'].forEach(forget);
       return running.restart();
     }),
     command('showLog', () => log.show()),

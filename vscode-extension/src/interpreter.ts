@@ -86,7 +86,7 @@ async function probe(candidate: Candidate, cwd: string): Promise<Interpreter | R
   try {
     answer = JSON.parse(await run([...candidate.command, '-c', PROBE], { cwd, timeoutMs: 20_000 }));
   } catch (error) {
-    return { ...candidate, why: `it cannot be run: ${(error as Error).message}`, canInstall: false };
+    return { ...candidate, why: (error as Error).message, canInstall: false };
   }
   const python = answer.python.join('.');
   const [major, minor] = answer.python;

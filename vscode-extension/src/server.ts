@@ -2,10 +2,13 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import {
+  CloseAction,
+  ErrorAction,
   LanguageClient,
   RevealOutputChannelOn,
   State,
   TransportKind,
+  type CloseHandlerResult,
   type LanguageClientOptions,
   type ServerOptions,
 } from 'vscode-languageclient/node';
@@ -17,10 +20,23 @@ import { environment } from './process';
 import { interpreterSetting, section } from './settings';
 import type { DocumentStatus, Status } from './status';
 
+const restartAction: Action = { title: 'Restart', run: () => vscode.commands.executeCommand('kernelLsp.restart') };
+const MOST_RESTARTS = 4;
+const RESTART_WINDOW_MS = 180_000;
 const REPORT_SUFFIX = '.bottleneck.md';
+
+/** Its own messages have no way out as a button and come in pairs: they go to the log, and `tell` speaks. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
 
 export class Server {
   private client: LanguageClient | undefined;
+  private lastWords = '';
+  private hasRun = false;
+  private ends: number[] = [];
   private search: Search = { rejected: [] };
   private restarting: Promise<void> | undefined;
   private again = false;
@@ -76,13 +92,19 @@ export class Server {
       return;
     }
     forget('interpreter');
-    const client = new LanguageClient('kernelLsp', 'Kernel LSP', this.serverOptions(interpreter), this.clientOptions());
+    this.lastWords = '';
+    this.hasRun = false;
+    this.ends = [];
+    const client = new QuietClient('kernelLsp', 'Kernel LSP', this.serverOptions(interpreter), this.clientOptions());
     this.client = client;
     client.onNotification('kernelLsp/status', (status: DocumentStatus) => this.status.setDocument(status));
     client.onDidChangeState(({ newState }) => {
       log.info(`server ${State[newState].toLowerCase()}`);
-      if (this.client === client) {
-        this.status.setServer(shownState(newState));
+      if (this.client === client && newState === State.Running) {
+        this.hasRun = true;
+        this.status.setServer('running');
+      } else if (this.client === client && newState === State.Starting) {
+        this.status.setServer('starting');
       }
     });
     try {
@@ -92,7 +114,40 @@ export class Server {
     } catch (error) {
       this.client = undefined;
       this.status.setServer('stopped', 'it ended while starting');
-      void tell('start', `The server ended while starting: ${(error as Error).message}`, showLog);
+      const why = this.lastWords || (error as Error).message;
+      void tell('start', `The Kernel LSP server ended while starting: ${why}`, showLog);
+    }
+  }
+
+  /** The connection has ended and nobody asked for it: start anew, but not for ever. */
+  private closed(): CloseHandlerResult {
+    const now = Date.now();
+    this.ends = [...this.ends.filter((end) => now - end < RESTART_WINDOW_MS), now];
+    if (!this.hasRun) {
+      return { action: CloseAction.DoNotRestart, handled: true }; // `start` says why
+    }
+    if (this.ends.length <= MOST_RESTARTS) {
+      return { action: CloseAction.Restart, handled: true };
+    }
+    this.status.setServer('stopped', `it ended ${this.ends.length} times`);
+    const why = this.lastWords ? ` Its last words: ${this.lastWords}` : '';
+    void tell('crashes', `The Kernel LSP server keeps ending and is left off.${why}`, restartAction, showLog);
+    return { action: CloseAction.DoNotRestart, handled: true };
+  }
+
+  /** One line of the server's stderr: `LEVEL name: text`, or anything a library wrote. */
+  private logServerLine(line: string): void {
+    if (line.trim() === '') {
+      return;
+    }
+    this.lastWords = line.trim();
+    const text = `[server] ${line.trimEnd()}`;
+    if (/\b(ERROR|CRITICAL)\b/.test(line)) {
+      log.error(text);
+    } else if (/\bWARNING\b/.test(line)) {
+      log.warn(text);
+    } else {
+      log.info(text);
     }
   }
 
@@ -112,11 +167,11 @@ export class Server {
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       diagnosticCollectionName: 'kernel-lsp',
       initializationOptions: { trusted: vscode.workspace.isTrusted, status: true, settings: section() },
-      // `tell` says why a start failed, with a way out; the client's own message has none.
       initializationFailedHandler: () => false,
+      errorHandler: { error: () => ({ action: ErrorAction.Continue }), closed: () => this.closed() },
       stdioOptions: {
         stdout: () => undefined,
-        stderr: (stream) => stream.setEncoding('utf8').on('data', (text: string) => text.split('\n').forEach(logServerLine)),
+        stderr: (stream) => stream.setEncoding('utf8').on('data', (text: string) => text.split('\n').forEach((line) => this.logServerLine(line))),
       },
       middleware: {
         window: { showDocument: async (params, token, next) => (await showReport(params.uri)) ?? next(params, token) },
@@ -148,17 +203,13 @@ function missingInterpreter(search: Search): string {
   const [first] = search.rejected;
   const configured = interpreterSetting();
   if (configured.length > 0 && first !== undefined) {
-    return `kernelLsp.interpreter is ${configured.join(' ')}: ${first.why}.`;
+    return `kernelLsp.interpreter is set to ${configured.join(' ')}: ${first.why}.`;
   }
   if (first === undefined) {
     return 'Kernel LSP found no Python; it needs 3.10 or newer.';
   }
   const best = search.rejected.find(({ canInstall }) => canInstall) ?? first;
   return `Kernel LSP found no Python with its server. ${best.command.join(' ')}: ${best.why}.`;
-}
-
-function shownState(state: State): 'starting' | 'running' | 'stopped' {
-  return state === State.Running ? 'running' : state === State.Starting ? 'starting' : 'stopped';
 }
 
 /** The report opens as a page beside the source; anything else is left to the client. */
@@ -172,20 +223,5 @@ async function showReport(uri: string): Promise<{ success: boolean } | undefined
     return { success: true };
   } catch {
     return undefined; // no Markdown preview in this editor: open the text
-  }
-}
-
-/** One line of the server's stderr: `LEVEL name: text`, or anything a library wrote. */
-function logServerLine(line: string): void {
-  if (line.trim() === '') {
-    return;
-  }
-  const text = `[server] ${line.trimEnd()}`;
-  if (/\b(ERROR|CRITICAL)\b/.test(line)) {
-    log.error(text);
-  } else if (/\bWARNING\b/.test(line)) {
-    log.warn(text);
-  } else {
-    log.info(text);
   }
 }

@@ -1,0 +1,151 @@
+"""A pytest-lsp client for the real server, once with the abilities of VS Code 1.139 and once with Neovim 0.11's.
+
+`clients/*.json` hold what the real editors sent in `initialize`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, Union
+
+import pytest
+import pytest_lsp
+from lsprotocol import types
+from lsprotocol.converters import get_converter
+from pygls.protocol import default_converter
+from pytest_lsp import ClientServerConfig, LanguageClient
+from pytest_lsp.client import DEFAULT_CLIENT_FEATURES, register_lsp_features
+
+CLIENTS = Path(__file__).parent / "clients"
+SETTINGS = {"gpu": "RTX 3070 Ti"}  # so that the GPU of the machine that runs the tests does not matter
+T = TypeVar("T")
+
+
+class KernelClient(LanguageClient):
+    """pytest-lsp's client, with waits that see what came before they began, and the requests that it lacks."""
+
+    root: Path
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.edits: list[types.ApplyWorkspaceEditParams] = []
+        self.refreshes: list[str] = []
+        self.statuses: list[Any] = []  # kernelLsp/status, as it came
+        self.published: list[types.PublishDiagnosticsParams] = []  # in the order of arrival
+
+    async def wait_until(self, condition: Callable[[], T], what: str, timeout_s: float = 60.0) -> T:
+        """The condition's first true value; raises when the server has gone or the time is up."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout_s
+        while not (value := condition()):
+            if self.error is not None:
+                raise self.error
+            if self._server is not None and self._server.returncode is not None:
+                raise RuntimeError(f"the server ended with {self._server.returncode} before: {what}")
+            if loop.time() > end:
+                raise TimeoutError(f"not within {timeout_s} s: {what}")
+            await asyncio.sleep(0.01)
+        return value
+
+    def open(self, path: Path, text: str | None = None, language_id: str = "cuda-cpp") -> str:
+        """Open a file as an editor does; gives its URI. `text`: what the buffer holds, if not what is on disk."""
+        uri = path.as_uri()
+        content = path.read_text(encoding="utf-8") if text is None else text
+        item = types.TextDocumentItem(uri=uri, language_id=language_id, version=1, text=content)
+        self.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        return uri
+
+    def save(self, path: Path, text: str, version: int) -> None:
+        """Change the whole text, write it to disk and say that it was saved."""
+        identifier = types.VersionedTextDocumentIdentifier(uri=path.as_uri(), version=version)
+        whole = types.TextDocumentContentChangeWholeDocument(text=text)
+        self.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [whole]))
+        path.write_text(text, encoding="utf-8")
+        self.text_document_did_save(
+            types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri=path.as_uri()), text=None)
+        )
+
+
+def capabilities(name: str) -> types.ClientCapabilities:
+    """What a captured editor says of itself."""
+    captured = json.loads((CLIENTS / f"{name}.json").read_text(encoding="utf-8"))
+    return get_converter().structure(captured["capabilities"], types.ClientCapabilities)
+
+
+def keep_all_diagnostics(client: KernelClient, params: types.PublishDiagnosticsParams) -> None:
+    """pytest-lsp keeps the last ones of each file; their order and versions matter as well."""
+    client.published.append(params)
+    client.diagnostics[params.uri] = params.diagnostics
+
+
+def make_client() -> KernelClient:
+    """A client that answers all that the server asks."""
+
+    def converter_factory() -> Any:
+        # lsprotocol 2025.0.0 decodes a CodeAction that has a command as a Command.
+        converter = default_converter()
+        converter.register_structure_hook(
+            Union[types.Command, types.CodeAction],  # noqa: UP007 - the very object that lsprotocol looks up
+            lambda value, _: converter.structure(
+                value, types.Command if isinstance(value.get("command"), str) else types.CodeAction
+            ),
+        )
+        return converter
+
+    client = KernelClient(converter_factory=converter_factory)
+    features = {**DEFAULT_CLIENT_FEATURES, types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS: keep_all_diagnostics}
+    register_lsp_features(client, features)
+
+    @client.feature(types.WORKSPACE_APPLY_EDIT)
+    def apply_edit(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        client.edits.append(params)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
+    def refresh_lenses(*_: Any) -> None:
+        client.refreshes.append(types.WORKSPACE_CODE_LENS_REFRESH)
+
+    @client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+    def refresh_hints(*_: Any) -> None:
+        client.refreshes.append(types.WORKSPACE_INLAY_HINT_REFRESH)
+
+    @client.feature("kernelLsp/status")
+    def status(params: Any) -> None:
+        client.statuses.append(params)
+
+    return client
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache of the session's own: results of an earlier run must not stand in for builds."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+@pytest_lsp.fixture(
+    params=["vscode_1.139.1", "neovim_0.11.4"],
+    config=ClientServerConfig(server_command=[sys.executable, "-m", "kernel_lsp", "serve"], client_factory=make_client),
+)
+async def client(
+    request: pytest.FixtureRequest, lsp_client: KernelClient, tmp_path: Path
+) -> AsyncGenerator[None, None]:
+    """An initialised session in a folder of its own (`client.root`); ends with shutdown and exit."""
+    lsp_client.root = tmp_path
+    lsp_client.set_configuration(SETTINGS, section="kernelLsp")
+    await lsp_client.initialize_session(
+        types.InitializeParams(
+            capabilities=capabilities(request.param),
+            root_uri=tmp_path.as_uri(),
+            workspace_folders=[types.WorkspaceFolder(uri=tmp_path.as_uri(), name="workspace")],
+            initialization_options={"trusted": True, "status": True, "settings": SETTINGS},
+        )
+    )
+    yield
+    await lsp_client.shutdown_session()

@@ -1,0 +1,70 @@
+"""One session in a real Neovim 0.11, headless, with the configuration that the project ships."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .workspace import ROOT, check, make_workspace, server_python
+
+SCRIPT = Path(__file__).parent / "nvim" / "e2e.lua"
+STEPS = [line.split("'")[1] for line in SCRIPT.read_text().splitlines() if line.startswith("step('")]
+
+
+def nvim() -> str:
+    """The Neovim of the test environment, else one on PATH."""
+    beside = Path(sys.executable).with_name("nvim")
+    found = str(beside) if beside.exists() else shutil.which("nvim")
+    assert found, "no Neovim: run tests/editors/install.sh nvim"
+    return found
+
+
+@pytest.fixture(scope="module")
+def session(
+    tmp_path_factory: pytest.TempPathFactory, slow_nvcc: tuple[Path, Path], cache_folder: Path
+) -> dict[str, tuple[bool, str]]:
+    """All steps of the session by name: whether each was right, and what was seen."""
+    folder = tmp_path_factory.mktemp("nvim")
+    workspace = make_workspace(folder / "a b 核", "shared_cliff.cu", slow_nvcc)
+    (workspace.folder / "kernel-lsp.yaml").write_text("")  # marks the root
+    result = check(workspace)
+    kernel = result["kernels"][0]
+    line = workspace.file.read_text().splitlines()[kernel["line"] - 1]
+    plan = folder / "plan.json"
+    plan.write_text(
+        json.dumps(
+            {
+                "file": str(workspace.file),
+                "settings": workspace.settings,
+                "findings": [{key: f[key] for key in ("code", "line", "message")} for f in result["findings"]],
+                "kernel": {"name": "smooth", "line": kernel["line"], "column": line.index("smooth")},
+                "slow": str(workspace.slow),
+                "server": [server_python(), "-m", "kernel_lsp"],
+            }
+        )
+    )
+    assert result["findings"], "the example shows nothing: this test would assert nothing"
+    done = subprocess.run(
+        [nvim(), "--headless", "--clean", "-n", "--cmd", f"set rtp^={ROOT / 'editors' / 'nvim'}", "-l", SCRIPT, plan],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(cache_folder), "XDG_STATE_HOME": str(folder / "state")},
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    steps = {step["step"]: (step["ok"], step["detail"]) for step in lines}
+    assert done.returncode == 0, f"{done.stderr}\n{steps}"
+    return steps
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_step(session: dict[str, tuple[bool, str]], step: str) -> None:
+    ok, detail = session[step]
+    assert ok, detail

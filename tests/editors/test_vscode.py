@@ -1,0 +1,365 @@
+"""The extension in real VS Code, driven as a user drives it. The tests of a window share it and run in their order.
+
+KERNEL_LSP_SCREENSHOTS names a folder that then gets a picture, light and dark, of each state worth looking at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .vscode import CodeServer, Window, browser, open_window, package_extension, until
+from .workspace import GPU, Workspace, check, make_workspace, server_python
+
+ERROR_LINE = "__global__ void broken() { no_such_name = 1; }"
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    with browser() as chromium:
+        yield chromium
+
+
+@dataclass
+class Trap:
+    """What a hostile workspace names: programs that leave a mark when they are run."""
+
+    folder: Path
+    marks: list[Path] = field(default_factory=list)
+
+    def program(self, name: str, then: str) -> str:
+        """A program that leaves its mark, then does what it should."""
+        mark = self.folder / f"{name}-was-run"
+        path = self.folder / name
+        path.write_text(f'#!/bin/sh\n: > "{mark}"\nexec {then} "$@"\n')
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        self.marks.append(mark)
+        return str(path)
+
+    def sprung(self) -> list[str]:
+        return [mark.name for mark in self.marks if mark.exists()]
+
+
+def set_workspace(workspace: Workspace, **more: Any) -> None:
+    """Write the workspace's settings, dotted names below kernelLsp."""
+    values = {"kernelLsp.gpu": GPU, "kernelLsp.tools.nvcc": workspace.settings["tools"]["nvcc"], **more}
+    folder = workspace.folder / ".vscode"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.json").write_text(json.dumps(values))
+
+
+@pytest.fixture(scope="module")
+def trusting(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> Iterator[tuple[CodeServer, CodeServer]]:
+    """Two code-servers: one that trusts every workspace, one that trusts none."""
+    vsix = package_extension()
+    machine = {"kernelLsp.interpreter": [server_python()]}
+    env = {"XDG_CACHE_HOME": str(cache_folder)}
+    servers = tuple(
+        CodeServer(tmp_path_factory.mktemp(name), vsix, machine, env, trust=trust)
+        for name, trust in (("trusting", True), ("wary", False))
+    )
+    for server in servers:
+        server.wait()
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory, slow_nvcc: tuple[Path, Path]) -> Workspace:
+    made = make_workspace(tmp_path_factory.mktemp("vscode") / "kernels", "shared_cliff.cu", slow_nvcc)
+    set_workspace(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def facts(workspace: Workspace) -> dict[str, Any]:
+    """What the command line says of the file before it is edited."""
+    return check(workspace)
+
+
+@pytest.fixture(scope="module")
+def window(chrome: Any, trusting: tuple[CodeServer, CodeServer], workspace: Workspace) -> Iterator[Window]:
+    opened = open_window(chrome, trusting[0], workspace.folder, workspace.file, "main")
+    yield opened
+    opened.page.context.close()
+
+
+def servers_of(folder: Path) -> list[int]:
+    """Process ids of the servers whose settings folder is below `folder`... those that run now."""
+    listed = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    found = []
+    for line in listed.splitlines():
+        pid, _, command = line.strip().partition(" ")
+        if "-m kernel_lsp serve" in command and not command.startswith(("/bin/sh", "sh ")):
+            try:
+                cwd = str(Path(f"/proc/{pid}/cwd").readlink())
+            except OSError:
+                continue
+            if cwd.startswith(str(folder)):
+                found.append(int(pid))
+    return found
+
+
+def lens(window: Window) -> Any:
+    return window.page.locator(".codelens-decoration a").first
+
+
+def type_at_end(window: Window, text: str) -> None:
+    window.page.locator(".editor-instance .view-lines").first.click()
+    window.page.keyboard.press("Control+End")
+    window.page.keyboard.insert_text(text)
+
+
+def problems(window: Window) -> list[str]:
+    """The rows of the Problems panel."""
+    if not window.page.locator(".markers-panel").is_visible():
+        window.command("Problems: Focus on Problems View")
+    return [
+        row.replace("\n", " ")
+        for row in window.page.locator(".markers-panel-container .monaco-list-row").all_inner_texts()
+    ]
+
+
+def test_code_lens(window: Window, facts: dict[str, Any]) -> None:
+    """Above the kernel stand its registers and its blocks per SM, the ones of the command line."""
+    kernel = facts["kernels"][0]
+    lens(window).wait_for()
+    text = lens(window).inner_text()
+    occupancy = kernel["launches"][0]["occupancy"]
+    assert f"{kernel['resources']['registers']} regs" in text
+    assert re.search(rf"\b{occupancy['blocks_per_sm']} blocks?/SM", text)
+    assert f"{occupancy['active_warps']}/{occupancy['max_warps']} warps" in text
+    window.shot("lens")
+
+
+def test_problems_are_the_findings(window: Window, facts: dict[str, Any]) -> None:
+    """One row for each finding, with its message, code and line; a squiggle in the text."""
+    window.page.locator(".squiggly-warning").first.wait_for(state="attached")
+    expected = facts["findings"]
+    assert expected
+    until(lambda: len(problems(window)) == len(expected) + 1, "a row for the file and one per finding")
+    rows = " ".join(problems(window))
+    for finding in expected:
+        assert finding["message"] in rows
+        assert finding["code"] in rows
+        assert f"[Ln {finding['line']}," in rows
+    window.shot("problems")
+
+
+def test_hover(window: Window, facts: dict[str, Any]) -> None:
+    """On the kernel's name: what limits it, as a table."""
+    line = window.page.locator(".editor-instance .view-line", has_text="__global__").first
+    line.get_by_text("smooth", exact=False).last.hover()
+    hover = window.page.locator(".monaco-hover:visible", has_text="registers")
+    hover.wait_for()
+    text = hover.inner_text()
+    assert "smooth" in text
+    assert f"{facts['kernels'][0]['resources']['registers']} per thread" in text
+    window.shot("hover")
+    window.page.keyboard.press("Escape")
+
+
+def test_status(window: Window) -> None:
+    """The language status says which GPU, and when the file was built."""
+    window.page.locator("#status\\.languageStatus").hover()
+    status = window.page.locator(".hover-language-status")
+    status.first.wait_for()
+    text = " ".join(status.all_inner_texts())
+    assert f"{GPU} · sm_86" in text
+    assert "Built at" in text
+    window.shot("status")
+    window.page.keyboard.press("Escape")
+    window.page.mouse.move(600, 300)
+
+
+def test_build_error_shows_and_clears(window: Window, workspace: Workspace, facts: dict[str, Any]) -> None:
+    """The compiler's error is on its line; the numbers of before stay and say so; the fix clears both."""
+    before = workspace.file.read_text()
+    type_at_end(window, f"\n{ERROR_LINE}\n")
+    window.page.keyboard.press("Control+S")
+    window.page.locator(".squiggly-error").first.wait_for(state="attached")
+    number = workspace.line_of("no_such_name")
+    until(lambda: any(f"[Ln {number}," in row and "no_such_name" in row for row in problems(window)), "the error's row")
+    until(lambda: "before the failed build" in lens(window).inner_text(), "the mark of old numbers")
+    window.shot("error")
+    window.page.locator(".editor-instance .view-lines").first.click()
+    window.page.keyboard.press("Control+Z")
+    window.page.keyboard.press("Control+S")
+    until(lambda: workspace.file.read_text() == before, "the file as it was")
+    window.page.locator(".squiggly-error").first.wait_for(state="detached")
+    until(lambda: len(problems(window)) == len(facts["findings"]) + 1, "the findings of before")
+    until(lambda: "before the failed build" not in lens(window).inner_text(), "the fresh lens")
+
+
+def test_progress(window: Window, workspace: Workspace) -> None:
+    """A build of over a second shows in the status bar until it ends."""
+    workspace.slow.touch()
+    try:
+        type_at_end(window, "\n// slow\n")
+        window.page.keyboard.press("Control+S")
+        bar = window.page.locator("#workbench\\.parts\\.statusbar", has_text="Building device code")
+        bar.wait_for()
+        bar.wait_for(state="hidden")
+    finally:
+        workspace.slow.unlink()
+
+
+def test_report_code_action(window: Window, workspace: Workspace) -> None:
+    """The light bulb on the kernel writes the report beside the source and shows it as a page."""
+    report = Path(f"{workspace.file}.bottleneck.md")
+    window.page.locator(".editor-instance .view-line", has_text="__global__").first.click()
+    window.page.keyboard.press("Control+.")
+    window.page.locator(".action-widget .monaco-list-row", has_text="Write bottleneck report of smooth").click()
+    until(lambda: report.exists() and "smooth" in report.read_text(), "the report")
+    window.page.locator(".tab", has_text=f"Preview {report.name}").wait_for()
+    frame = window.page.frame_locator("iframe.webview").frame_locator("iframe#active-frame")
+    frame.get_by_text("Occupancy").first.wait_for()
+    window.shot("report")
+    window.command("View: Close Editor")
+    window.page.locator(".tab", has_text="Preview").wait_for(state="detached")
+
+
+def test_report_from_the_palette(window: Window, workspace: Workspace) -> None:
+    report = Path(f"{workspace.file}.bottleneck.md")
+    report.unlink()
+    window.page.locator(".editor-instance .view-lines").first.click()
+    window.command("Kernel LSP: Write Bottleneck Report")
+    until(report.exists, "the report")
+    window.page.locator(".tab", has_text="Preview").wait_for()
+    window.command("View: Close Editor")
+
+
+def test_gpu_is_switched(window: Window, workspace: Workspace) -> None:
+    """All numbers follow the GPU that is picked; it is written where it was set."""
+    window.page.locator(".editor-instance .view-lines").first.click()
+    before = lens(window).inner_text()
+    window.command("Kernel LSP: Select GPU")
+    window.page.locator(".quick-input-list .monaco-list-row", has_text="A100").first.wait_for()
+    window.shot("gpus")
+    window.page.locator(".quick-input-widget input:visible").first.fill("A100 SXM4 80GB")
+    window.page.locator(".quick-input-list .monaco-list-row", has_text="A100").first.click()
+    until(lambda: lens(window).inner_text() != before, "other numbers")
+    settings = json.loads((workspace.folder / ".vscode" / "settings.json").read_text())
+    assert settings["kernelLsp.gpu"].startswith("A100")
+    set_workspace(workspace)
+    until(lambda: lens(window).inner_text() == before, "the numbers of before")
+
+
+def test_restart(window: Window, trusting: tuple[CodeServer, CodeServer]) -> None:
+    """Another process serves, the old one is gone, however often it is asked."""
+    [old] = servers_of(trusting[0].data)
+    window.command("Kernel LSP: Restart Server")
+    window.command("Kernel LSP: Restart Server")
+    until(lambda: old not in servers_of(trusting[0].data), "the end of the old server")
+    lens(window).wait_for()
+    window.page.locator(".squiggly-warning").first.wait_for(state="attached")
+    assert len(servers_of(trusting[0].data)) == 1
+
+
+def test_a_killed_server_comes_back(window: Window, trusting: tuple[CodeServer, CodeServer]) -> None:
+    [old] = servers_of(trusting[0].data)
+    os.kill(old, signal.SIGKILL)
+    until(lambda: (now := servers_of(trusting[0].data)) and old not in now, "another server")
+    lens(window).wait_for()
+
+
+def test_debug_information(window: Window) -> None:
+    """The log gets what a bug report needs, the doctor's word included."""
+    window.command("Kernel LSP: Print Debug Information")
+    output = window.page.locator("#workbench\\.panel\\.output")
+    output.get_by_text("kernel-lsp doctor").first.wait_for()
+    until(lambda: "nvcc" in output.inner_text(), "the doctor's word on nvcc")
+    window.shot("log")
+
+
+def test_untitled_buffer(window: Window) -> None:
+    """A buffer without a file is no error: the status says what is missing."""
+    window.command("File: New Untitled Text File")
+    window.page.keyboard.insert_text("__global__ void k(float* x) { x[threadIdx.x] = 0; }\n")
+    window.command("Change Language Mode")
+    window.page.locator(".quick-input-widget input:visible").first.fill("CUDA C++")
+    window.page.keyboard.press("Enter")
+    window.page.locator("#status\\.languageStatus").wait_for()
+    assert window.page.locator(".notifications-toasts .notification-toast").count() == 0
+    window.shot("untitled")
+
+
+def test_interpreter_is_missing(
+    chrome: Any,
+    trusting: tuple[CodeServer, CodeServer],
+    tmp_path_factory: pytest.TempPathFactory,
+    slow_nvcc: tuple[Path, Path],
+) -> None:
+    """One message with what is wrong and both ways out; after the setting is mended the server starts by itself."""
+    workspace = make_workspace(tmp_path_factory.mktemp("missing") / "kernels", "reduction.cu", slow_nvcc)
+    set_workspace(workspace, **{"kernelLsp.interpreter": ["/nonexistent/python3"]})
+    window = open_window(chrome, trusting[0], workspace.folder, workspace.file, "interpreter")
+    toast = window.page.locator(".notification-toast", has_text="/nonexistent/python3")
+    toast.wait_for()
+    assert toast.get_by_text("Select interpreter").count() == 1
+    assert toast.get_by_text("Install the server").count() == 1
+    assert window.page.locator(".notification-toast").count() == 1
+    window.shot("missing")
+    set_workspace(workspace, **{"kernelLsp.interpreter": [sys.executable]})
+    lens(window).wait_for()
+    window.page.context.close()
+
+
+def test_restricted_mode(
+    chrome: Any,
+    trusting: tuple[CodeServer, CodeServer],
+    tmp_path_factory: pytest.TempPathFactory,
+    slow_nvcc: tuple[Path, Path],
+    facts: dict[str, Any],
+) -> None:
+    """An untrusted workspace gets its numbers, and nothing that it names is run or used; trust brings that."""
+    workspace = make_workspace(tmp_path_factory.mktemp("wary") / "kernels", "shared_cliff.cu", slow_nvcc)
+    trap = Trap(workspace.folder)
+    set_workspace(
+        workspace,
+        **{
+            "kernelLsp.interpreter": [trap.program("python3", server_python())],
+            "kernelLsp.tools.nvcc": trap.program("nvcc", str(slow_nvcc[0])),
+        },
+    )
+    # With these flags the file would not compile at all.
+    entry = {"directory": str(workspace.folder), "file": str(workspace.file)}
+    command = ["nvcc", "-DTILE_FLOATS=no_number", "-c", str(workspace.file)]
+    (workspace.folder / "compile_commands.json").write_text(json.dumps([{**entry, "arguments": command}]))
+
+    window = open_window(chrome, trusting[1], workspace.folder, workspace.file, "restricted")
+    lens(window).wait_for()
+    assert f"{facts['kernels'][0]['resources']['registers']} regs" in lens(window).inner_text()
+    assert window.page.locator(".squiggly-error").count() == 0
+    assert trap.sprung() == []
+    window.page.locator("#status\\.languageStatus").hover()
+    window.page.locator(".hover-language-status", has_text="Restricted Mode").first.wait_for()
+    window.shot("mode")
+    window.page.keyboard.press("Escape")
+
+    window.command("Workspaces: Manage Workspace Trust")
+    window.page.locator(".workspace-trust-editor a.monaco-button", has_text="Trust").first.click()
+    window.page.keyboard.press("Escape")
+    until(lambda: len(trap.sprung()) == 2, "the interpreter and the compiler of the workspace")
+    window.page.locator(".squiggly-error").first.wait_for(state="attached")
+    window.page.context.close()
+
+
+def test_nothing_is_left(trusting: tuple[CodeServer, CodeServer], window: Window) -> None:
+    """Closing the windows and the editor ends every server."""
+    window.page.context.close()
+    for server in trusting:
+        server.stop()
+        until(lambda folder=server.data: servers_of(folder) == [], "the end of all servers")
