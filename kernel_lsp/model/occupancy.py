@@ -122,14 +122,18 @@ def header_limiting_factors(result: Occupancy) -> tuple[Resource, ...]:
     the marks, so a launch that barriers alone limit is reported as, say, "blocks, barriers". `Occupancy.limiters` is
     what people should see; this is for comparing with NVIDIA's tools.
     """
-    before_barriers: tuple[tuple[Resource, int | None], ...] = (
-        ("warps", result.limit_warps),
-        ("registers", result.limit_registers),
-        ("shared", result.limit_shared),
-        ("blocks", result.limit_blocks),
-    )
-    least = min(limit for _, limit in before_barriers if limit is not None)
-    factors = [name for name, limit in before_barriers if limit == least]
+    registers = NO_LIMIT if result.limit_registers is None else result.limit_registers
+    shared = NO_LIMIT if result.limit_shared is None else result.limit_shared
+    least = min(result.limit_warps, registers, shared, result.limit_blocks)
+    factors: list[Resource] = []
+    if result.limit_warps == least:
+        factors.append("warps")
+    if registers == least:
+        factors.append("registers")
+    if shared == least:
+        factors.append("shared")
+    if result.limit_blocks == least:
+        factors.append("blocks")
     if result.limit_barriers is not None and result.limit_barriers <= least:
         factors.append("barriers")
     return tuple(factors)
@@ -213,15 +217,19 @@ def _snapped_up(limits: SmLimits, size_bytes: int) -> int:
 def _check(limits: SmLimits, shape: LaunchShape) -> None:
     if shape.threads_per_block < 1:
         raise LaunchShapeError(f"a block needs at least 1 thread, not {shape.threads_per_block}")
-    for name, value in (
-        ("registers per thread", shape.registers_per_thread),
-        ("static shared memory", shape.static_shared_bytes),
-        ("dynamic shared memory", shape.dynamic_shared_bytes),
-        ("largest dynamic shared memory", shape.max_dynamic_shared_bytes or 0),
-        ("barriers", shape.barriers),
+    most_dynamic = shape.max_dynamic_shared_bytes or 0
+    if (
+        shape.registers_per_thread < 0
+        or shape.static_shared_bytes < 0
+        or shape.dynamic_shared_bytes < 0
+        or most_dynamic < 0
+        or shape.barriers < 0
     ):
-        if value < 0:
-            raise LaunchShapeError(f"{name} cannot be negative, got {value}")
+        raise LaunchShapeError(
+            f"registers, bytes and barriers cannot be negative: {shape.registers_per_thread} registers, "
+            f"{shape.static_shared_bytes} B static, {shape.dynamic_shared_bytes} B dynamic (at most {most_dynamic}), "
+            f"{shape.barriers} barriers"
+        )
     if limits.shared_carveouts_kib and not -1 <= shape.carveout_percent <= 100:
         raise LaunchShapeError(f"a carveout is 0 to 100 percent, or -1 for the default, not {shape.carveout_percent}")
     cluster = shape.cluster_blocks
