@@ -23,7 +23,7 @@ from kernel_lsp.build.messages import compiler_messages, failure_reason
 from kernel_lsp.build.result import BuildResult, BuildStatus
 from kernel_lsp.build.store import FORMAT, BuildStore, StoredBuild
 from kernel_lsp.project.command import BuildCommand
-from kernel_lsp.project.nvcc_flags import path_hazard, shell_hazard
+from kernel_lsp.project.shell_hazard import path_hazard, shell_hazard
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.source.digest import content_digest, recipe_digest
 from kernel_lsp.source.message import CompilerMessage

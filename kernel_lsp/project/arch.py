@@ -69,6 +69,8 @@ def choose_arch(
     """
     nvcc = f"nvcc {toolkit}".rstrip()
     named = _named(targets, supported, machine_arch)
+    # A virtual architecture that this nvcc has dropped (compute_50 for sm_80) cannot be asked for any more.
+    named = [(real, virtual if is_supported(virtual, supported) else "") for real, virtual in named]
     notes: list[CommandNote] = [
         CommandNote("arch", f"'{target.spelled}' in the build", "information")
         for target in targets
@@ -94,11 +96,15 @@ def choose_arch(
         arch = machine_arch or default_arch
         why = "this machine's GPU" if machine_arch else default_why
         why += "; the build names no architecture" if not targets else "; 'native' without a GPU"
-        if machine_arch and not is_supported(machine_arch, supported):
-            return _none_left([machine_arch], supported, nvcc, notes)
+        if not is_supported(arch, supported):
+            reason = f"{arch} ({why}) is not supported by {nvcc} ({_known([arch], supported)}); set another"
+            return ArchChoice("", "", why, (*notes, CommandNote("arch", reason, "warning")), reason)
         return _choice(arch, "", why, targets, notes)
     real, virtual = max(usable, key=_rank)
-    return _choice(real, virtual, _newest_why(real, [pair[0] for pair in usable]), targets, notes)
+    why = _newest_why(
+        real, [pair[0] for pair in usable], f"the only one named that {nvcc} supports" if unsupported else ""
+    )
+    return _choice(real, virtual, why, targets, notes)
 
 
 def is_supported(arch: str, supported: Sequence[str] | None) -> bool:
@@ -177,10 +183,10 @@ def _none_left(
     return ArchChoice("", "", "", (*notes, CommandNote("arch", reason, "warning")), reason)
 
 
-def _newest_why(real: str, usable: Sequence[str]) -> str:
+def _newest_why(real: str, usable: Sequence[str], only_why: str) -> str:
     names = list(dict.fromkeys(usable))
     if len(names) == 1:
-        return "the only architecture that the build names"
+        return only_why or "the only architecture that the build names"
     if len(names) > 8:
         return f"newest of {len(names)} architectures of the build"
     why = f"newest of {' '.join(names)}"

@@ -17,8 +17,9 @@ from kernel_lsp.project.invocation import (
     invocation_of_line,
     invocation_of_words,
 )
-from kernel_lsp.project.nvcc_flags import DeviceFlags, read_nvcc_words, shell_hazard
+from kernel_lsp.project.nvcc_flags import DeviceFlags, read_nvcc_words
 from kernel_lsp.project.response_file import response_reader
+from kernel_lsp.project.shell_hazard import path_hazard
 from kernel_lsp.project.words import Platform, response_words
 
 _CONFIGURATION = re.compile(r'-DCMAKE_INTDIR=\\?"?([\w.+-]+)\\?"?')
@@ -113,7 +114,7 @@ def read_invocation(
     kept = []
     for name in ENTRY_VARIABLES:
         if name in variables:
-            hazard = shell_hazard(variables[name])
+            hazard = path_hazard(variables[name], platform)
             if hazard:
                 notes.append(CommandNote("refused", f"{name}: refused, {hazard}", "information"))
             else:

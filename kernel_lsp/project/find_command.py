@@ -24,8 +24,8 @@ from kernel_lsp.project.flag_files import flags_from_files
 from kernel_lsp.project.includers import CUDA_SUFFIX, IncludeIndex, cuda_sources_near, distance
 from kernel_lsp.project.invocation import Invocation, dialect_of_flags
 from kernel_lsp.project.ninja_files import NinjaFiles
-from kernel_lsp.project.nvcc_flags import path_hazard
 from kernel_lsp.project.nvcc_options import match_option
+from kernel_lsp.project.shell_hazard import path_hazard
 
 FALLBACK_FLAGS = ("-std=c++17", "-O3")
 _CUDA_LANGUAGE = re.compile(r"-x[ =]?(?:cu|cuda)\b")

@@ -105,7 +105,9 @@ def _order(dialect: Dialect) -> int:
 
 def _from_simple(command: SimpleCommand, directory: str, platform: Platform, depth: int) -> Invocation | None:
     words = command.words
-    notes = [CommandNote("dropped", f"{text}: a redirection, no shell is started") for text in command.redirections]
+    notes: list[CommandNote] = []
+    if command.redirections:
+        notes.append(CommandNote("dropped", f"{' '.join(command.redirections)}: redirected, no shell is started"))
     variables: list[tuple[str, str]] = []
     for position, word in enumerate(words):
         if _ASSIGNMENT.match(word):

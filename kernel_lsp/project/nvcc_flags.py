@@ -1,8 +1,7 @@
 """The words of an nvcc command -> `DeviceFlags`: what decides the device code, and a note for everything else.
 
 An allow-list, because the words come from a file of the workspace: an option that the tables do not name never
-reaches nvcc. nvcc hands its sub-commands to a shell, so a word with `$`, a backquote, or backslashes that would
-end nvcc's own quoting is refused whatever the option (tried with 13.0 and 13.5; see docs/security.md).
+reaches nvcc, and a value that would reach a shell through nvcc is refused (`shell_hazard`).
 """
 
 from __future__ import annotations
@@ -15,16 +14,17 @@ from typing import Literal
 from kernel_lsp.project.arch import Target, arch_number
 from kernel_lsp.project.command import CommandNote
 from kernel_lsp.project.nvcc_options import MatchedOption, match_option, pattern_rows, split_list
+from kernel_lsp.project.shell_hazard import macro_hazard, path_hazard
 from kernel_lsp.project.words import Platform
 
 # Reads a response file: its words, or the note that says why it was not read.
 ReadResponse = Callable[[str], "tuple[str, ...] | CommandNote"]
 
-_ENDS_QUOTING = re.compile(r'[$`\0]|\\\\+"|\\\Z')
-_UNSAFE_IN_PATH = re.compile(r'[$`"\0\n]|\\\Z')
 _PLAIN_VALUE = re.compile(r"[\w.,+:=/@?-]*")
-_FREE_VALUE = ("--define-macro", "--undefine-macro", "--include-path", "--system-include", "--pre-include")
-_HOST_WORD = re.compile(r"[\w+=.,:/\\@%~^-]*")
+_HOST_WORD = re.compile(r"[\w+=./:@%^-]*")
+_WINDOWS_HOST_WORD = re.compile(r"[\w+=.,/:\\@~-]*")
+_MACROS = ("--define-macro", "--undefine-macro")
+_PATHS = ("--include-path", "--system-include", "--pre-include")
 _MAX_WORDS = 20_000
 _MAX_RESPONSE_FILES = 64
 _CODE = re.compile(r"\b(?:sm|compute|lto)_\d+[af]?\b|\ball-major\b|\ball\b|\bnative\b")
@@ -45,20 +45,6 @@ class DeviceFlags:
     optimised: bool  # -O1 or more, or NDEBUG
     relocatable: bool
     notes: tuple[CommandNote, ...]
-
-
-def shell_hazard(word: str) -> str | None:
-    """Why this word may not be given to nvcc, whose sub-commands go through a shell; None: it may."""
-    return _said(_ENDS_QUOTING.search(word))
-
-
-def path_hazard(path: str) -> str | None:
-    """Why nvcc may not be given this source path or working folder, which it puts between quotes as they are."""
-    return _said(_UNSAFE_IN_PATH.search(path))
-
-
-def _said(found: re.Match[str] | None) -> str | None:
-    return f"nvcc passes it to a shell, which would act on {found.group()!r}" if found else None
 
 
 def read_nvcc_words(
@@ -203,9 +189,12 @@ class _Reader:
 
     def _keep(self, matched: MatchedOption) -> None:
         name, words, value = matched.option.long, matched.words, matched.value
-        hazard = shell_hazard(value)
-        if hazard is None and name not in _FREE_VALUE and not _PLAIN_VALUE.fullmatch(value):
-            hazard = "its value holds letters that no such value has"
+        if name in _MACROS:
+            hazard = macro_hazard(value, self._platform)
+        elif name in _PATHS:
+            hazard = path_hazard(value, self._platform)
+        else:
+            hazard = None if _PLAIN_VALUE.fullmatch(value) else "no such value holds these letters"
         if hazard:
             self._refuse(words, hazard)
             return
@@ -270,14 +259,14 @@ class _Reader:
         treatment, why = self._host_treatment(word)
         n_words = 2 if treatment in {"pair", "drop-pair"} and position + 1 < len(queue) else 1
         words = tuple(queue[position : position + n_words])
-        if treatment in {"keep", "pair"} and all(_HOST_WORD.fullmatch(part) for part in words):
+        if treatment in {"keep", "pair"} and self._is_plain(words):
             if self._forward:
                 self._flags += words
                 self._forwarded += words
             else:
                 self._flags += [f"-Xcompiler={part}" for part in words]
-        elif treatment == "refuse":
-            self._refuse(words, why)
+        elif treatment == "refuse" or treatment in {"keep", "pair"}:
+            self._refuse(words, why or "nvcc hands it to a shell, which acts on its letters")
         else:
             self._drop(words, why or "it is no option of nvcc")
         return n_words
@@ -291,16 +280,21 @@ class _Reader:
             n_parts = 2 if treatment in {"pair", "drop-pair"} and position + 1 < len(parts) else 1
             taken = tuple(parts[position : position + n_parts])
             position += n_parts
-            if treatment in {"keep", "pair"} and all(_HOST_WORD.fullmatch(part) for part in taken):
+            if treatment in {"keep", "pair"} and self._is_plain(taken):
                 kept += taken
             elif treatment == "refuse" or treatment in {"keep", "pair"}:
-                self._refuse(("-Xcompiler", *taken), why or "it holds letters that a shell acts on")
+                self._refuse(("-Xcompiler", *taken), why or "nvcc hands it to a shell, which acts on its letters")
             else:
                 self._drop(("-Xcompiler", *taken), why)
-        if kept == parts and kept:
+        if kept and kept == parts and (self._platform == "windows" or " " not in value):
             self._flags += words
         elif kept:
-            self._flags.append("-Xcompiler=" + ",".join(part.replace(",", "\\,") for part in kept))
+            self._flags.append("-Xcompiler=" + ",".join(kept))
+
+    def _is_plain(self, words: tuple[str, ...]) -> bool:
+        """Whether a shell takes these words, which nvcc does not quote, as they are."""
+        plain = _WINDOWS_HOST_WORD if self._platform == "windows" else _HOST_WORD
+        return all(plain.fullmatch(word) for word in words)
 
     def _host_treatment(self, part: str) -> tuple[str, str]:
         for row in pattern_rows("host_flags.csv"):
@@ -324,7 +318,7 @@ class _Reader:
             else:
                 self._drop(("-Xptxas", part), row.why or "the option in front of it was dropped")
             follows_kept = treatment == "keep" and part.startswith("-") and "=" not in part
-        if kept == parts and kept:
+        if kept and kept == parts and " " not in value:
             self._flags += words
         elif kept:
             self._flags.append("-Xptxas=" + ",".join(kept))

@@ -38,7 +38,7 @@ def simple_commands(line: str, platform: Platform) -> tuple[SimpleCommand, ...]:
     pending = ""
     for text, is_operator in tokens:
         if pending and not (is_operator and text in _OPERATORS):
-            redirections.append(f"{pending} {text}")
+            redirections.append(f"{pending}{text}" if pending.endswith("&") else f"{pending} {text}")
             pending = ""
         elif is_operator and text in _OPERATORS:
             if words:
