@@ -19,6 +19,7 @@ class Launch:
     origin: LaunchOrigin
     where: str  # "gemm.cu:41", "kernel-lsp.yaml", "line 3", "--block"
     kernel_args: tuple[str, ...] = ()  # template arguments written at the launch, e.g. ("16",)
+    dynamic_shared_where: str | None = None  # where dynamic_shared_bytes was learnt, if not at `where`
 
     @property
     def threads(self) -> int:

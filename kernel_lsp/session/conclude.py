@@ -17,6 +17,7 @@ from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose
 from kernel_lsp.hardware.profile import GpuChoice
 from kernel_lsp.model.launch import Launch
+from kernel_lsp.model.launch_choice import launches_for
 from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import ProjectConfig
 from kernel_lsp.project.toolchain import Toolchain
@@ -24,7 +25,6 @@ from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
 from kernel_lsp.source.kernels import scan
-from kernel_lsp.source.launches import launches_for
 from kernel_lsp.source.scan_result import SourceScan
 
 

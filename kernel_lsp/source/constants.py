@@ -13,10 +13,9 @@ from kernel_lsp.source.declarations import Declaration, declaration_of, is_modif
 from kernel_lsp.source.expressions import Expression, Operation, Parameter, UnknownValueError, parse, type_bytes
 from kernel_lsp.source.function_heads import ANONYMOUS, argument_ranges, is_word, parameter_names
 from kernel_lsp.source.macros import Macros, substitute
+from kernel_lsp.source.scan_result import Extents
 from kernel_lsp.source.scopes import Scopes
 from kernel_lsp.source.tokens import Tokens, exclusive
-
-Dims = tuple[Expression, Expression, Expression]
 
 _INTEGER_TYPES = frozenset(
     str.split("int unsigned signed long size_t ptrdiff_t int32_t uint32_t int64_t uint64_t uint auto index_t")
@@ -45,10 +44,17 @@ class Constants:
         except UnknownValueError:
             return None
 
-    def dims(self, first: int, last: int) -> Dims | None:
+    def extents(self, first: int, last: int) -> Extents | None:
         """The three extents of a dim3 expression or a plain integer in tokens [first, last); None: unknown."""
         try:
-            return self._at(first, 0).dims(self._tokens.texts[first:last])
+            return self._at(first, 0).extents(self._tokens.texts[first:last])
+        except UnknownValueError:
+            return None
+
+    def alias_of(self, idx: int) -> tuple[int, int] | None:
+        """The tokens of what `auto name = ...;` makes the name at token `idx`; None: it is no such variable."""
+        try:
+            return self._at(idx, 0).alias(self._tokens.texts[idx])
         except UnknownValueError:
             return None
 
@@ -121,7 +127,7 @@ class _Place:
         """The value of an expression written at this place; raises UnknownValueError."""
         return parse(self._constants.expand(words, self._place), self, self._depth)
 
-    def dims(self, words: Sequence[str]) -> Dims:
+    def extents(self, words: Sequence[str]) -> Extents:
         """The extents that a dim3 made from these words has; raises UnknownValueError."""
         words = self._constants.expand(words, self._place)
         if words[:1] == ["const"]:
@@ -131,12 +137,12 @@ class _Place:
         if len(words) == 1 and is_word(words[0]):
             declaration, inner = self._variable(words[0])
             if declaration is not None and "dim3" in declaration.type_words:
-                return inner.dims_of(declaration)
+                return inner.extents_of(declaration)
             if declaration is not None and declaration.type_words[-1:] == ("auto",):
-                return inner.dims(self._tokens.texts[declaration.first : declaration.last])
+                return inner.extents(self._tokens.texts[declaration.first : declaration.last])
         return parse(words, self, self._depth), 1, 1
 
-    def dims_of(self, declaration: Declaration) -> Dims:
+    def extents_of(self, declaration: Declaration) -> Extents:
         """The extents of a dim3 variable, seen from its declaration; raises UnknownValueError."""
         words = self._tokens.texts[declaration.first : declaration.last]
         if declaration.is_indirect or declaration.form == "other":
@@ -144,13 +150,13 @@ class _Place:
         if declaration.form == "none":
             return 1, 1, 1
         if declaration.form == "equals":
-            return self.dims(words)
+            return self.extents(words)
         return self._three(self._constants.expand(words, self._place))
 
-    def _three(self, words: list[str]) -> Dims:
+    def _three(self, words: list[str]) -> Extents:
         parts = _split_commas(words)
         if len(parts) == 1 and parts[0][:1] == ["dim3"]:
-            return self.dims(parts[0])
+            return self.extents(parts[0])
         if len(parts) > 3:
             raise UnknownValueError
         values = [parse(part, self, self._depth) for part in parts]
@@ -169,6 +175,13 @@ class _Place:
             return inner._enumerator_value()
         return inner._scalar(declaration)
 
+    def alias(self, name: str) -> tuple[int, int] | None:
+        """The tokens of the initial value of an `auto` variable that nothing changes; raises UnknownValueError."""
+        declaration, _ = self._variable(name)
+        if declaration is None or "auto" not in declaration.type_words or declaration.form != "equals":
+            return None
+        return declaration.first, declaration.last
+
     def component(self, name: str, axis: str) -> Expression:
         """One extent of a dim3 variable; raises UnknownValueError."""
         declaration, inner = self._variable(name)
@@ -178,7 +191,7 @@ class _Place:
             words = self._tokens.texts[declaration.first : declaration.last]
             if words[:1] != ["dim3"]:
                 raise UnknownValueError
-        return inner.dims_of(declaration)["xyz".index(axis)]
+        return inner.extents_of(declaration)["xyz".index(axis)]
 
     def type_size(self, type_words: Sequence[str]) -> Expression:
         """sizeof: of a builtin type, an alias of one, or a template parameter; raises UnknownValueError."""

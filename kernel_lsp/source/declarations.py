@@ -15,6 +15,7 @@ _NO_TYPE = frozenset(
     )
 )
 _AFTER_NAME = frozenset(str.split("= { ( ; , [ ) :"))
+_STATEMENT_HEADS = ("for", "if", "while", "switch")
 ASSIGNMENTS = frozenset(str.split("= += -= *= /= %= <<= >>= &= |= ^= ++ --"))
 _MAX_TOKENS = 400
 
@@ -41,40 +42,58 @@ def declaration_of(tokens: Tokens, name_idx: int) -> Declaration | None:
     """The declaration whose declarator is the name at `name_idx`; None where the name is used, not declared."""
     texts = tokens.texts
     start = tokens.statement_start(name_idx, _MAX_TOKENS)
-    type_words: list[str] = []
+    in_head = start > 0 and texts[start - 1] in ("(", "[")
+    if in_head and not (start > 1 and texts[start - 1] == "(" and texts[start - 2] in _STATEMENT_HEADS):
+        return None  # an argument or a parameter
+    read = _type(tokens, start, name_idx)
+    if read is None:
+        return None
+    type_words, idx = read
+    found: Declaration | None = None
+    while idx < len(texts) and is_word(texts[idx]):
+        indirect = texts[idx - 1] in ("*", "&", "&&")
+        end = _declarator_end(tokens, idx)
+        if idx == name_idx:
+            found = _declared(tokens, type_words, indirect, idx + 1, end)
+        if end >= len(texts) or texts[end] != ",":
+            # Anything else is a list of values: `{rows * columns, name}`.
+            is_statement = end < len(texts) and (texts[end] == ";" or in_head)
+            return found if is_statement else None
+        idx = end + 1
+        while idx < len(texts) and texts[idx] in ("*", "&", "&&", "const"):
+            idx += 1
+    return None
+
+
+def _type(tokens: Tokens, start: int, last: int) -> tuple[tuple[str, ...], int] | None:
+    """The words of the type that a statement starts with, and the first name behind it; None: it starts with none."""
+    texts = tokens.texts
+    words: list[str] = []
     idx = start
-    while idx <= name_idx:
+    while idx <= last:
         text = texts[idx]
         if text in _NO_TYPE:
             return None
         if is_word(text):
             following = texts[idx + 1] if idx + 1 < len(texts) else ";"
-            if type_words and type_words[-1] != "::" and following in _AFTER_NAME:
-                break
-            type_words.append(text)
+            if words and words[-1] != "::" and following in _AFTER_NAME:
+                return tuple(words), idx
+            if idx > start and texts[idx - 1] in ("*", "&", "&&") and text not in ("const", "__restrict__"):
+                return None  # a product
+            words.append(text)
         elif text == "::":
-            type_words.append(text)
-        elif text == "<" and type_words:
+            words.append(text)
+        elif text == "<" and words:
             close = match_angle(tokens, idx)
             if close is None:
                 return None
-            type_words.append("<>")
+            words.append("<>")
             idx = close
-        elif text == "[" and not type_words and texts[idx + 1 : idx + 2] == ["["]:
+        elif text == "[" and not words and texts[idx + 1 : idx + 2] == ["["]:
             idx = tokens.close(idx)
-        elif text not in ("*", "&", "&&"):
+        elif text not in ("*", "&", "&&") or not words:
             return None
         idx += 1
-    else:
-        return None
-    while idx <= name_idx:
-        indirect = texts[idx - 1] in ("*", "&", "&&")
-        after, end = idx + 1, _declarator_end(tokens, idx)
-        if idx == name_idx:
-            return _declared(tokens, tuple(type_words), indirect, after, end)
-        idx = end + 1
-        while idx <= name_idx and texts[idx] in ("*", "&", "&&", "const"):
-            idx += 1
     return None
 
 

@@ -5,16 +5,19 @@ Never raises, whatever the text: what cannot be read is left out, and a text too
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import zip_longest
 
 from kernel_lsp.source.constants import Constants
 from kernel_lsp.source.expressions import fold
 from kernel_lsp.source.function_heads import ANONYMOUS, FunctionHead, argument_ranges, function_head, join
+from kernel_lsp.source.launch_comments import launch_comments
+from kernel_lsp.source.launches import LaunchReader
 from kernel_lsp.source.lines import LineTable
 from kernel_lsp.source.position import Span
 from kernel_lsp.source.scan_result import ScanNote, SharedArray, SourceFunction, SourceKernel, SourceScan
-from kernel_lsp.source.scopes import Scopes
+from kernel_lsp.source.scopes import Scope, Scopes
 from kernel_lsp.source.shared_arrays import shared_arrays
 from kernel_lsp.source.tokens import tokenize
 
@@ -45,6 +48,13 @@ class _Scan:
         self.tokens = tokenize(text)
         self.scopes = Scopes(self.tokens)
         self.constants = Constants(self.tokens, self.scopes, defines)
+        self._declared: set[int] = set()  # names in heads of functions, definitions and declarations alike
+        self._macro_words = {
+            word
+            for directive in self.tokens.directives
+            if directive.keyword == "define"
+            for word in re.findall(r"\w+", directive.rest)
+        }
 
     def result(self) -> SourceScan:
         texts = self.tokens.texts
@@ -57,19 +67,32 @@ class _Scan:
             for idx in marked["__shared__"]
             for array in shared_arrays(self.tokens, idx, self.constants, self.lines)
         ]
-        kernels = [self._kernel(head, close, shared) for head, close in self._definitions(marked["__global__"])]
+        global_definitions = self._definitions(marked["__global__"])
+        device_definitions = self._definitions(marked["__device__"])
+        kernels = [self._kernel(head, close, shared) for head, close in global_definitions]
         functions = [
             self._function(head, close)
-            for head, close in self._definitions(marked["__device__"])
+            for head, close in device_definitions
             if "__global__" not in texts[head.start : head.name_idx]
         ]
-        return SourceScan(tuple(kernels), tuple(functions), ())
+        comments, notes = launch_comments(self.tokens, tuple(kernels), self.lines)
+        launches = LaunchReader(self.tokens, self.scopes, self.constants, self.lines)
+        return SourceScan(
+            kernels=tuple(kernels),
+            device_functions=tuple(functions),
+            notes=notes,
+            launches=launches.launches(),
+            shared_memory_limits=launches.shared_memory_limits(),
+            comments=comments,
+        )
 
     def _definitions(self, markers: list[int]) -> list[tuple[FunctionHead, int]]:
         """Functions with a body, each with the token that ends it. No function holds another of its kind."""
         heads: list[FunctionHead] = []
         for marker in markers:
             head = function_head(self.tokens, marker)
+            if head is not None:
+                self._declared.add(head.name_idx)
             if head is not None and head.body_open >= 0 and not (heads and heads[-1].name_idx == head.name_idx):
                 heads.append(head)
         ended = []
@@ -121,6 +144,7 @@ class _Scan:
         texts = tokens.texts
         name = texts[head.name_idx]
         line, column = lines.position(tokens.starts[head.name_idx])
+        scope_around = self._class_around(head.name_idx)
         scope = (*self.scopes.names_around(head.name_idx), *head.written_scope)
         return SourceFunction(
             name=name,
@@ -131,14 +155,23 @@ class _Scan:
             body_first_line=self._line(head.body_open),
             template_params=head.template_params,
             specialization_args=head.specialization_args,
-            is_template=head.is_template or self._in_template(head.name_idx),
+            is_template=head.is_template or (scope_around is not None and scope_around.is_template),
             is_static="static" in texts[head.start : head.name_idx] or ANONYMOUS in scope,
+            is_member=scope_around is not None or bool(head.written_scope),
+            is_mentioned=self._is_mentioned(name, head, close),
             condition=self._condition(head.name_idx),
         )
 
-    def _in_template(self, token_idx: int) -> bool:
+    def _class_around(self, token_idx: int) -> Scope | None:
         brace = self.tokens.brace_of(token_idx)
-        return brace >= 0 and self.scopes.scope(brace).kind == "class" and self.scopes.scope(brace).is_template
+        scope = self.scopes.scope(brace) if brace >= 0 else None
+        return scope if scope is not None and scope.kind == "class" else None
+
+    def _is_mentioned(self, name: str, head: FunctionHead, close: int) -> bool:
+        for idx in self.tokens.word_places(name):
+            if not head.start <= idx <= close and idx not in self._declared:
+                return True
+        return name in self._macro_words
 
     def _condition(self, token_idx: int) -> str | None:
         tokens = self.tokens

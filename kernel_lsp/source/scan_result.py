@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kernel_lsp.source.expressions import Expression
 from kernel_lsp.source.position import Span
+
+Extents = tuple[Expression, Expression, Expression]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class SourceFunction:
     specialization_args: tuple[str, ...] | None  # of `template <> void name<16>(...)`, as written
     is_template: bool  # needs an instantiation to have code
     is_static: bool
+    is_member: bool  # of a class
+    is_mentioned: bool  # the text's code or macros name it anywhere but in its own definition
     condition: str | None  # the innermost #if around it that is not known to hold: "#ifdef FAST (line 3)"
 
 
@@ -59,9 +64,52 @@ class ScanNote:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLaunch:
+    """A `<<<...>>>` or cudaLaunchKernel call. Extents may wait for template arguments; None: unknown."""
+
+    kernel: tuple[str, ...]  # as written: ("ns", "tiled")
+    kernel_args: tuple[str, ...]  # template arguments as written
+    arg_values: tuple[Expression | None, ...]  # those that are constants or formulas
+    scope: tuple[str, ...]  # namespaces and classes around the launch
+    line: int
+    block: Extents | None
+    grid: Extents | None
+    dynamic_shared_bytes: Expression | None
+    is_conditional: bool  # inside an #if that is not known to hold
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemoryLimit:
+    """A cudaFuncSetAttribute that allows a kernel so much dynamic shared memory (same names as SourceLaunch)."""
+
+    kernel: tuple[str, ...]
+    kernel_args: tuple[str, ...]
+    arg_values: tuple[Expression | None, ...]
+    scope: tuple[str, ...]
+    line: int
+    limit_bytes: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchComment:
+    """A `// kernel-lsp: block=256 smem=48KB` comment and the kernel that it stands at."""
+
+    kernel: str  # qualified name
+    kernel_line: int  # of the kernel's name
+    line: int
+    block: tuple[int, int, int] | None
+    grid: tuple[int, int, int] | None
+    dynamic_shared_bytes: int | None
+    cluster: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class SourceScan:
     """What a text holds, in the order of the text."""
 
     kernels: tuple[SourceKernel, ...]
     device_functions: tuple[SourceFunction, ...]  # without kernels; members of classes included
     notes: tuple[ScanNote, ...]
+    launches: tuple[SourceLaunch, ...] = ()
+    shared_memory_limits: tuple[SharedMemoryLimit, ...] = ()
+    comments: tuple[LaunchComment, ...] = ()

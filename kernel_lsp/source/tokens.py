@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 BranchPath = tuple[tuple[int, int], ...]  # (number of the #if, which of its arms), from the outside inwards
@@ -84,6 +84,11 @@ class Tokens:
     def end(self, token_idx: int) -> int:
         """Offset just after a token that is no string."""
         return self.starts[token_idx] + len(self.texts[token_idx])
+
+    def first_at_or_after(self, offset: int) -> int | None:
+        """The first token that starts at or after an offset; None: there is none."""
+        idx = bisect_left(self.starts, offset)
+        return idx if idx < len(self.starts) else None
 
     def brace_of(self, token_idx: int) -> int:
         """The innermost `{` around a token, -1 for none."""

@@ -1,0 +1,167 @@
+"""Joins what is known about a kernel's launches from every source into one list, best source first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from kernel_lsp.cubin.kernel import KernelBinary
+from kernel_lsp.model.launch import Launch
+from kernel_lsp.source.expressions import fold
+from kernel_lsp.source.kernel_match import (
+    ArgumentMatch,
+    KernelName,
+    kernel_in_text,
+    kernel_name,
+    match_arguments,
+    names_kernel,
+)
+from kernel_lsp.source.scan_result import Extents, SourceKernel, SourceLaunch, SourceScan
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A size of dynamic shared memory that a source tells, for blocks of one size or (None) of any."""
+
+    size_bytes: int
+    block: tuple[int, int, int] | None
+    where: str
+
+
+def launches_for(
+    kernel: KernelBinary,
+    scan: SourceScan,
+    path: str,
+    configured: Sequence[Launch] = (),
+    override: Launch | None = None,
+    profiled: Sequence[Launch] = (),
+) -> tuple[Launch, ...]:
+    """Every known launch of a kernel, the one to speak of first.
+
+    An override stands alone. Else: the profile's, the configuration's, those of comments, `__launch_bounds__`, and
+    the launches in the text. `path` is the file of `scan`. A launch whose block is unknown is left out. Dynamic
+    shared memory that its own source does not tell is taken from a later source that does, else 0 where the binary
+    has none, else None.
+    """
+    name = kernel_name(kernel.name)
+    line = kernel.definition.line if kernel.definition and _same_file(kernel.definition.file, path) else None
+    source = kernel_in_text(scan, name, line) if line is not None or kernel.definition is None else None
+    file = PurePath(path).name
+    found: list[Launch] = [override] if override is not None else [*profiled, *configured]
+    shared: list[_Shared] = []
+    if source is not None:
+        _add_comments(found if override is None else [], shared, scan, source, file)
+    if override is None:
+        found += _bounds(kernel, source, file)
+    in_text = _in_text(scan, name)
+    for launch, match in in_text:
+        made = _made(launch, match, file)
+        if made is not None and override is None:
+            found.append(made)
+        size = fold(launch.dynamic_shared_bytes, match.bindings)
+        if size is not None:
+            shared.append(_Shared(size, made.block if made else None, f"{file}:{launch.line}"))
+    shared += _limits(scan, name, file)
+    cluster = source.cluster_blocks if source is not None else None
+    whole = (_completed(launch, shared, cluster, kernel.resources.uses_dynamic_shared) for launch in found)
+    return tuple(dict.fromkeys(whole))
+
+
+def _same_file(one: str, other: str) -> bool:
+    return PurePath(one) == PurePath(other)
+
+
+def _add_comments(
+    found: list[Launch], shared: list[_Shared], scan: SourceScan, source: SourceKernel, file: str
+) -> None:
+    for comment in scan.comments:
+        if (comment.kernel, comment.kernel_line) != (source.qualified_name, source.span.line):
+            continue
+        where = f"{file}:{comment.line}"
+        if comment.block is not None:
+            found.append(
+                Launch(comment.block, comment.grid, comment.dynamic_shared_bytes, comment.cluster, "comment", where)
+            )
+        elif comment.dynamic_shared_bytes is not None:
+            shared.append(_Shared(comment.dynamic_shared_bytes, None, where))
+
+
+def _bounds(kernel: KernelBinary, source: SourceKernel | None, file: str) -> list[Launch]:
+    """`__launch_bounds__` (the largest block) or `__block_size__` (the only one), as the binary has it."""
+    block = kernel.resources.required_block or kernel.resources.max_block
+    if block is None:
+        return []
+    where = f"{file}:{source.span.line}" if source is not None else "__launch_bounds__"
+    return [Launch(block, None, None, None, "launch_bounds", where)]
+
+
+def _in_text(scan: SourceScan, name: KernelName) -> list[tuple[SourceLaunch, ArgumentMatch]]:
+    """The launches of the text that are of this instance, those that an #if decides last.
+
+    Where none is certain (arguments deduced or hidden in types), all possible ones must agree on the block and
+    on shared memory: else one of another instance could be taken for this one's.
+    """
+    matches = []
+    for launch in scan.launches:
+        if names_kernel(launch.kernel, launch.scope, name, scan):
+            match = match_arguments(launch.kernel_args, launch.arg_values, name.template_args)
+            if match is not None:
+                matches.append((launch, match))
+    certain = [(launch, match) for launch, match in matches if match.is_certain]
+    if certain:
+        return sorted(certain, key=lambda entry: entry[0].is_conditional)
+    shapes = {
+        (_extents(launch.block, match), fold(launch.dynamic_shared_bytes, match.bindings)) for launch, match in matches
+    }
+    return sorted(matches, key=lambda entry: entry[0].is_conditional) if len(shapes) == 1 else []
+
+
+def _made(launch: SourceLaunch, match: ArgumentMatch, file: str) -> Launch | None:
+    block = _extents(launch.block, match)
+    if block is None or min(block) < 1:
+        return None
+    return Launch(
+        block=block,
+        grid=_extents(launch.grid, match),
+        dynamic_shared_bytes=fold(launch.dynamic_shared_bytes, match.bindings),
+        cluster=None,
+        origin="source",
+        where=f"{file}:{launch.line}",
+        kernel_args=launch.kernel_args,
+    )
+
+
+def _extents(extents: Extents | None, match: ArgumentMatch) -> tuple[int, int, int] | None:
+    if extents is None:
+        return None
+    x, y, z = (fold(extent, match.bindings) for extent in extents)
+    return None if x is None or y is None or z is None else (x, y, z)
+
+
+def _limits(scan: SourceScan, name: KernelName, file: str) -> list[_Shared]:
+    """What cudaFuncSetAttribute allows, where there is one size for this instance."""
+    found = []
+    for limit in scan.shared_memory_limits:
+        match = match_arguments(limit.kernel_args, limit.arg_values, name.template_args)
+        if match is not None and names_kernel(limit.kernel, limit.scope, name, scan):
+            size = fold(limit.limit_bytes, match.bindings)
+            if size is not None:
+                found.append(_Shared(size, None, f"{file}:{limit.line}"))
+    return found if len({entry.size_bytes for entry in found}) == 1 else []
+
+
+def _completed(
+    launch: Launch, shared: Sequence[_Shared], cluster: int | None, uses_dynamic_shared: bool | None
+) -> Launch:
+    if launch.cluster is None and cluster is not None:
+        launch = replace(launch, cluster=cluster)
+    if launch.dynamic_shared_bytes is not None:
+        return launch
+    if uses_dynamic_shared is False:
+        return replace(launch, dynamic_shared_bytes=0)
+    for told in shared:
+        # A size that goes with another block size says nothing about this one.
+        if told.block in (None, launch.block):
+            return replace(launch, dynamic_shared_bytes=told.size_bytes, dynamic_shared_where=told.where)
+    return launch
