@@ -10,7 +10,6 @@ import re
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from kernel_lsp.hardware.gpu_names import board_called, boards_meant, nearest_names
 from kernel_lsp.hardware.profile import GpuChoice, HwProfile, SmLimits
@@ -90,6 +89,7 @@ def by_name(name: str) -> HwProfile:
 
     Raises:
         UnknownGpuError: no board has all these words, or more than one has.
+        UnknownArchError: an architecture without limits.
     """
     if _ARCH.fullmatch(name.strip().lower()):
         return representative(name)
@@ -166,32 +166,28 @@ def choose(
         UnknownArchError: the choice falls on an architecture without limits.
     """
     if setting:
-        return _choice(by_name(setting), "setting", "{} as chosen")
-    unknown: list[str] = []
-    for name, why, words in (
-        (report, "report", "{}, the device of the report"),
-        (detected, "detected", "{}, this machine's GPU"),
-    ):
-        profile = by_device_name(name) if name else None
-        if profile is None:
-            if name:
-                place = "report's device" if why == "report" else "machine's GPU"
-                unknown.append(f"; the {place}, {name}, has no profile")
-        elif why == "report":
-            return _choice(profile, "report", words)
-        elif arch is None or _runs_on(arch, profile.limits):
-            return _choice(profile, "detected", words)
+        profile = by_name(setting)
+        return GpuChoice(profile, "setting", f"{profile.short_name} as chosen")
+    unknown = ""
+    if report:
+        device = by_device_name(report)
+        if device is not None:
+            return GpuChoice(device, "report", f"{device.short_name}, the device of the report")
+        unknown += f"; the report's device, {report}, has no profile"
+    if detected:
+        device = by_device_name(detected)
+        if device is None:
+            unknown += f"; the machine's GPU, {detected}, has no profile"
+        elif arch is None or _runs_on(arch, device.limits):
+            return GpuChoice(device, "detected", f"{device.short_name}, this machine's GPU")
     if arch:
         profile = representative(arch)
-        words = "{} of the build flags, no board" if profile.chip is None else "{} for {} of the build flags"
-        return _choice(profile, "flags", words + "".join(unknown))
-    return _choice(board(DEFAULT_SLUG), "default", "{} by default" + "".join(unknown))
-
-
-def _choice(
-    profile: HwProfile, why: Literal["default", "setting", "flags", "detected", "report"], words: str
-) -> GpuChoice:
-    return GpuChoice(profile, why, words.format(profile.short_name, profile.arch))
+        words = f"{profile.short_name} for {profile.arch} of the build flags"
+        if profile.chip is None:
+            words = f"{profile.arch} of the build flags, no board"
+        return GpuChoice(profile, "flags", words + unknown)
+    profile = board(DEFAULT_SLUG)
+    return GpuChoice(profile, "default", f"{profile.short_name} by default{unknown}")
 
 
 def _runs_on(arch: str, device: SmLimits) -> bool:

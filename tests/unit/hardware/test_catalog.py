@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernel_lsp.hardware import catalog
 from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError
@@ -67,6 +69,19 @@ def test_another_board_is_not_taken_for_a_near_one(name: str) -> None:
 def test_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(UnknownGpuError, match="nearest: GeForce RTX 3070 Ti"):
         catalog.by_name("3070")
+
+
+WORDS = st.sampled_from(["NVIDIA", "RTX", "3070", "Ti", "A100", "80", "GB", "SXM", "sm_86", "sm_999", "{}", "%s", "-"])
+
+
+@given(st.one_of(st.text(), st.lists(WORDS).map(" ".join)))
+def test_any_text_is_a_board_or_one_line(name: str) -> None:
+    try:
+        said = catalog.by_name(name).name
+    except (UnknownGpuError, UnknownArchError) as error:
+        said = str(error)
+    assert len(said.splitlines()) == 1
+    assert catalog.choose(detected=name, report=name).profile.limits.max_warps > 0
 
 
 def test_setting_wins_over_everything() -> None:
