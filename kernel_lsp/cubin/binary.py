@@ -1,12 +1,14 @@
-"""Turns the bytes of a cubin into its kernels with what they take and how they are called."""
+"""Turns the bytes of a cubin into its kernels: what they take, how they are called, where they are defined."""
 
 from __future__ import annotations
 
 from kernel_lsp.cubin.elf import CubinElf, Symbol, read_elf
 from kernel_lsp.cubin.kernel import Cubin, CubinError, DeviceFunction, KernelBinary
+from kernel_lsp.cubin.line_program import entry_lines
 from kernel_lsp.cubin.names import function_name
-from kernel_lsp.cubin.ptx import PtxKernel, read_ptx
+from kernel_lsp.cubin.ptx import read_ptx
 from kernel_lsp.cubin.resources import FunctionNumbers, function_numbers, kernel_resources, spilled_by
+from kernel_lsp.source.position import SourceLine
 
 _HELPERS = ("__internal_", "__cuda_sm")
 
@@ -22,11 +24,20 @@ def read_cubin(data: bytes) -> Cubin:
             inner.setdefault(symbol.section, []).append(symbol)
     numbers = function_numbers(elf)
     ptx = read_ptx(elf.content(elf.section(".nv_debug_ptx_txt")))
+    definitions = _definitions(elf)
     kernel_of = {kernel.section: kernel.name for kernel in kernels}
     return Cubin(
         arch=elf.arch,
         kernels=tuple(
-            _kernel(elf, kernel, numbers, inner.get(kernel.section, []), ptx.get(kernel.name))
+            KernelBinary(
+                mangled=kernel.name,
+                name=function_name(kernel.name).full,
+                short_name=function_name(kernel.name).short,
+                arch=elf.arch,
+                definition=definitions.get(kernel.section),
+                resources=kernel_resources(elf, kernel, numbers, inner.get(kernel.section, []), ptx.get(kernel.name)),
+                code_bytes=kernel.size,
+            )
             for kernel in sorted(kernels, key=lambda kernel: kernel.name)
         ),
         device_functions=tuple(
@@ -51,23 +62,11 @@ def _has_code(elf: CubinElf, symbol: Symbol) -> bool:
     return True
 
 
-def _kernel(
-    elf: CubinElf,
-    symbol: Symbol,
-    numbers: FunctionNumbers,
-    inner: list[Symbol],
-    ptx: PtxKernel | None,
-) -> KernelBinary:
-    name = function_name(symbol.name)
-    return KernelBinary(
-        mangled=symbol.name,
-        name=name.full,
-        short_name=name.short,
-        arch=elf.arch,
-        definition=None,
-        resources=kernel_resources(elf, symbol, numbers, inner, ptx),
-        code_bytes=symbol.size,
-    )
+def _definitions(elf: CubinElf) -> dict[int, SourceLine]:
+    try:
+        return entry_lines(elf)
+    except CubinError:
+        return {}  # a line table of a later kind must not cost the numbers; the line map itself says what is wrong
 
 
 def _device_function(

@@ -125,9 +125,9 @@ class CubinElf:
         """The records of a `.nv.info` section, in file order. Raises CubinError where one runs past the end."""
         return _attributes(self.content(section), section.name if section else "")
 
-    def relocations(self, section: Section) -> dict[int, tuple[Symbol, int]]:
-        """Offset in `section` -> (symbol, addend) from its `.rel`/`.rela` section."""
-        found: dict[int, tuple[Symbol, int]] = {}
+    def relocations(self, section: Section) -> dict[int, tuple[Symbol, int | None]]:
+        """Offset in `section` -> (symbol, addend); an addend of None stands in the section itself (`.rel`)."""
+        found: dict[int, tuple[Symbol, int | None]] = {}
         for table in self.sections:
             if table.kind not in (_SECTION_REL, _SECTION_RELA) or table.info != section.index:
                 continue
@@ -137,7 +137,7 @@ class CubinElf:
                 symbol = record[1] >> 32
                 if symbol >= len(self.symbols):
                     raise CubinError(f"damaged cubin: {table.name} names symbol {symbol} of {len(self.symbols)}")
-                found[record[0]] = (self.symbols[symbol], record[2] if len(record) == 3 else 0)
+                found[record[0]] = (self.symbols[symbol], record[2] if len(record) == 3 else None)
         return found
 
 

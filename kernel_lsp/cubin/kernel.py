@@ -50,7 +50,7 @@ class KernelBinary:
     name: str  # demangled: "void axpy<float, 1>(float, float const*, float*, int)"
     short_name: str  # what a person says: "axpy<float, 1>"
     arch: str  # "sm_86", with suffix where the cubin says so ("sm_90a")
-    definition: SourceLine | None  # the line of the kernel's declarator; None: no line table
+    definition: SourceLine | None  # the line with the kernel's name in its declarator; None: no line table
     resources: Resources
     code_bytes: int
 
