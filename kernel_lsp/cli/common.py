@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from kernel_lsp.cli.argument_types import block, whole
 from kernel_lsp.cli.errors import CliError, MissingToolError
+from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, by_name, limits_for_arch
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
@@ -34,6 +36,7 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
         CliError: a file that cannot be read, or options that contradict each other.
         MissingToolError: a file needs a build and nvcc is not there.
     """
+    _check_machine(options)
     paths = [_readable(file) for file in files]
     pipeline = Pipeline()
 
@@ -44,7 +47,24 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
     for outcome in outcomes:
         if outcome.build is not None and outcome.build.status == "tool missing":
             raise MissingToolError(outcome.build.reason)
+        if outcome.analysis is None and Path(outcome.path).suffix == ".cubin":
+            raise CliError("; ".join(finding.message for finding in outcome.findings) or outcome.summary)
+    for notice in dict.fromkeys(notice for outcome in outcomes for notice in outcome.notices):
+        sys.stderr.write(f"kernel-lsp: {notice}\n")
     return outcomes
+
+
+def _check_machine(options: argparse.Namespace) -> None:
+    """An unknown board or architecture is an error here; in an editor it is only a message."""
+    try:
+        if options.gpu:
+            by_name(options.gpu)
+        if options.arch:
+            limits_for_arch(options.arch)
+    except (UnknownGpuError, UnknownArchError) as error:
+        raise CliError(str(error)) from error
+    if options.config is not None and not options.config.is_file():
+        raise CliError(f"--config {options.config}: no such file")
 
 
 def _readable(file: str) -> Path:

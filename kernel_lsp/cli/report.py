@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the report."""
     outcome = outcomes_of([options.file], options)[0]
     if outcome.analysis is None:
-        why = "; ".join(f"l.{f.line}: {f.message}" for f in outcome.findings[:3]) or outcome.summary
+        errors = [f for f in outcome.findings if f.severity == "error"]
+        why = "; ".join(f"l.{f.line}: {f.message}" for f in errors[:3]) or outcome.summary
         raise CliError(f"no report: {options.file} could not be built ({why})")
     try:
         report = report_of(outcome, options.kernel)

@@ -55,7 +55,7 @@ def kernel_draft(
         column=span.column if span else None,
         end_column=span.end_column if span else None,
         kernel=kernel.binary.name,
-        message=message,
+        message=message if known else f"{kernel.binary.short_name}: {message}",
         advice=advice,
         evidence=evidence,
         related=related,

@@ -46,3 +46,4 @@ class Finding:
     advice: str
     evidence: tuple[Evidence, ...] = ()
     related: tuple[Related, ...] = ()
+    instances: tuple[str, ...] = ()  # the kernels of a template that it stands for, where they are several

@@ -67,6 +67,10 @@ def _merge_instances(drafts: Iterable[Draft]) -> list[Finding]:
         worst = max(group, key=lambda draft: (-SEVERITIES.index(draft.finding.severity), draft.badness))
         finding = worst.finding
         if len(group) > 1:
-            finding = replace(finding, message=f"{worst.instance}, worst of {len(group)}: {finding.message}")
+            finding = replace(
+                finding,
+                message=f"{worst.instance}, worst of {len(group)}: {finding.message}",
+                instances=tuple(draft.finding.kernel for draft in group if draft.finding.kernel),
+            )
         merged.append(finding)
     return merged

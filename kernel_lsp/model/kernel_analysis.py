@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernel_lsp.cubin.kernel import KernelBinary, Resources
@@ -43,6 +44,31 @@ class KernelAnalysis:
     launches: tuple[LaunchAnalysis, ...]
     block_sizes: tuple[BlockSizeRow, ...]  # filled where no launch is known
     max_launchable_threads: int  # by registers and the kernel's own bounds; 0: cannot be launched
+
+    @property
+    def judged_launches(self) -> tuple[LaunchAnalysis, ...]:
+        """The launches to speak of: those of the best origin, each shape once.
+
+        A launch bound is only the largest block: where launches stand in the text, these are judged instead.
+        """
+        ranked = self.launches
+        if ranked and ranked[0].launch.origin == "launch_bounds":
+            ranked = tuple(la for la in ranked if la.launch.origin == "source") or ranked
+        return _each_shape_once(la for la in ranked if la.launch.origin == ranked[0].launch.origin)
+
+    @property
+    def other_launches(self) -> tuple[LaunchAnalysis, ...]:
+        """Further launches whose shape is none of the judged ones."""
+        judged = self.judged_launches
+        return _each_shape_once((*judged, *self.launches))[len(judged) :]
+
+
+def _each_shape_once(launches: Iterable[LaunchAnalysis]) -> tuple[LaunchAnalysis, ...]:
+    shapes: dict[object, LaunchAnalysis] = {}
+    for analysis in launches:
+        launch = analysis.launch
+        shapes.setdefault((launch.block, launch.dynamic_shared_bytes, launch.cluster), analysis)
+    return tuple(shapes.values())
 
 
 def launch_shape(resources: Resources, launch: Launch) -> LaunchShape:

@@ -90,12 +90,8 @@ def _kernel_report(kernel: KernelAnalysis, analysis: FileAnalysis, build: BuildF
 
 
 def _concerns(finding: Finding, kernel: KernelAnalysis) -> bool:
-    """A finding of this kernel, or of another instance of its template that stands for all on this line."""
-    if finding.kernel is None:
-        return False
-    return finding.kernel == kernel.binary.name or (
-        kernel.line > 0 and (finding.file, finding.line) == (kernel.file, kernel.line)
-    )
+    """A finding of this kernel, or one of another instance of its template that stands for this one too."""
+    return kernel.binary.name == finding.kernel or kernel.binary.name in finding.instances
 
 
 def _sections(

@@ -9,7 +9,8 @@ from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Occupancy
-from kernel_lsp.report.markdown_text import code_span, escaped, fenced
+from kernel_lsp.report.lens import worst_launch
+from kernel_lsp.report.markdown_text import code_span, escaped, fenced, name
 from kernel_lsp.report.occupancy_table import block_size_lines, limit_lines
 
 MOST_LAUNCHES = 4
@@ -22,11 +23,12 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
     board = f"{wording.board(profile)}, {kernel.binary.arch}"
     if analysis.gpu.why == "default":
         board += " (by default)"
-    parts = [f"**{escaped(kernel.binary.short_name)}**  {board}"]
+    parts = [f"**{name(kernel.binary.short_name)}**  {escaped(board)}"]
     if freshness:
         parts.append(f"*{escaped(freshness)}*")
     if kernel.launches:
-        ranked = sorted(kernel.launches, key=lambda la: la.occupancy.theoretical)
+        ranked = sorted(kernel.judged_launches, key=lambda la: la.occupancy.theoretical)
+        ranked += kernel.other_launches
         parts.append(_launch_paragraph(kernel, ranked[0], analysis.path))
         parts.append(fenced(_limits(kernel, ranked[0], analysis)))
         parts.append(_steps_paragraph(kernel, ranked[0]))
@@ -174,9 +176,9 @@ def _instances(kernel: KernelAnalysis, file: FileAnalysis) -> str:
     others.sort(key=lambda other: (-other.binary.resources.registers, other.binary.name))
     lines = []
     for other in others[:MOST_INSTANCES]:
-        worst = min(other.launches, key=lambda la: la.occupancy.theoretical, default=None)
+        worst = worst_launch(other)
         blocks = f", {wording.blocks_per_sm(worst.occupancy)}" if worst else ""
-        lines.append(f"- {escaped(other.binary.short_name)}: {wording.registers(other.binary.resources)}{blocks}")
+        lines.append(f"- {name(other.binary.short_name)}: {wording.registers(other.binary.resources)}{blocks}")
     if len(others) > MOST_INSTANCES:
         lines.append(f"- {len(others) - MOST_INSTANCES} more")
     return "Other instances on this line:\n" + "\n".join(lines)

@@ -59,7 +59,7 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
         parts.extend(_block_size_parts(kernel))
     else:
         parts.extend(_edge_parts(kernel, worst))
-        if worst.occupancy.limiters:
+        if worst.occupancy.blocks_per_sm:
             parts.append(f"limited by {wording.limiters(worst.occupancy, short=True)}")
     if resources.relocatable:
         parts.append("before linking")
@@ -67,8 +67,8 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
 
 
 def worst_launch(kernel: KernelAnalysis) -> LaunchAnalysis | None:
-    """The known launch with the lowest occupancy."""
-    return min(kernel.launches, key=lambda la: la.occupancy.theoretical, default=None)
+    """Of the launches to speak of, the one with the lowest occupancy."""
+    return min(kernel.judged_launches, key=lambda la: la.occupancy.theoretical, default=None)
 
 
 def _badness(kernel: KernelAnalysis) -> tuple[int, str]:
@@ -83,8 +83,9 @@ def _launch_parts(kernel: KernelAnalysis, analysis: LaunchAnalysis, path: str) -
     parts = [wording.blocks_per_sm(occupancy), f"{occupancy.active_warps}/{occupancy.max_warps} warps"]
     if wording.is_conditional(analysis, kernel.binary.resources):
         parts[1] += f" {wording.condition(analysis) or 'without dynamic shared memory'}"
-    if len(kernel.launches) > 1:
-        parts.append(f"block {wording.block_size(launch.block)}, worst of {len(kernel.launches)} launches")
+    n_judged = len(kernel.judged_launches)
+    if n_judged > 1:
+        parts.append(f"block {wording.block_size(launch.block)}, worst of {n_judged} launches")
     elif launch.origin == "launch_bounds":
         parts.append(wording.launch_words(launch, path))
     return parts
@@ -116,7 +117,8 @@ def _edge_parts(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> list[str]:
     if not own:
         return []
     if up and "shared" in analysis.occupancy.limiters and -up.change <= thresholds["past_edge_fraction"] * own:
-        return [f"{wording.kilobytes(-up.change)} past the cliff"]
+        edge = "cliff" if up.blocks_per_sm >= 2 * analysis.occupancy.blocks_per_sm else "edge"
+        return [f"{wording.kilobytes(-up.change)} past the {edge}"]
     left = down.to_value - 1 - own if down else 0
     if down and 0 < 2 * down.blocks_per_sm <= analysis.occupancy.blocks_per_sm:
         if left == 0:

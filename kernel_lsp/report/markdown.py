@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import PurePath
 from urllib.parse import quote
@@ -10,7 +11,7 @@ from urllib.parse import quote
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.report.document import KernelReport, Report
-from kernel_lsp.report.markdown_text import code_span, escaped, escaped_around_code, fenced
+from kernel_lsp.report.markdown_text import code_span, escaped, escaped_around_code, fenced, name
 from kernel_lsp.report.section import Block, Bullets, Command, Paragraph, Table
 
 
@@ -18,12 +19,11 @@ def report_markdown(report: Report, folder: str | None = None) -> str:
     """The whole page. Links are relative to `folder`, where the page will lie; None: beside the source."""
     analysis, build = report.analysis, report.build
     base = folder if folder is not None else str(PurePath(analysis.path).parent)
-    name = PurePath(analysis.path).name
     profile = analysis.gpu.profile
-    lines = [f"# Bottleneck report: {escaped(name)}", ""]
-    lines.append(f"{profile.name}, {profile.arch}. {escaped(analysis.gpu.detail)}")
+    lines = [f"# Bottleneck report: {escaped(PurePath(analysis.path).name)}", ""]
+    lines.append(f"{escaped(profile.name)}, {profile.arch} ({escaped(analysis.gpu.detail)}).")
     if build.origin:
-        lines.append(f"Built with the flags of {escaped(build.origin)}.")
+        lines.append(f"Built with {escaped(build.origin)}.")
     if build.freshness:
         lines.append(f"Numbers are {escaped(build.freshness)}.")
     lines.append("")
@@ -35,7 +35,7 @@ def report_markdown(report: Report, folder: str | None = None) -> str:
     if rest:
         lines += ["## The file", "", *rest, ""]
     if build.argv:
-        lines += ["## How it was built", "", fenced([" ".join(build.argv)], "sh"), ""]
+        lines += ["## How it was built", "", fenced([shlex.join(build.argv)], "sh"), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -47,7 +47,7 @@ def _no_kernels(report: Report) -> str:
 
 def _kernel(report: KernelReport, path: str, base: str) -> Iterable[str]:
     kernel = report.kernel
-    yield f"## {escaped(kernel.binary.short_name)}"
+    yield f"## {name(kernel.binary.short_name)}"
     yield ""
     place = link(kernel.file, kernel.line, base) if kernel.file and kernel.line else "place unknown"
     yield f"{code_span(kernel.binary.name)}, {place}"

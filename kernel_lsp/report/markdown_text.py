@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_MARKUP = re.compile(r"[\\`*\[<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^(?=[#>+-])")
+_MARKUP = re.compile(r"[\\`*\[|]|<(?=[A-Za-z/!?])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^(?=[#>+-])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -32,6 +32,12 @@ def code_span(text: str) -> str:
     fence = "`" * (longest + 1)
     pad = " " if plain.startswith("`") or plain.endswith("`") else ""
     return f"{fence}{pad}{plain}{pad}{fence}"
+
+
+def name(text: str) -> str:
+    """A kernel's name as a person would write it: plain where that is safe (`tiled<16>`), else a code span."""
+    plain = escaped(text)
+    return plain if plain == text else code_span(text)
 
 
 def fenced(lines: list[str], language: str = "") -> str:

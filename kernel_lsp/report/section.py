@@ -50,8 +50,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class BuildFacts:
-    """How the analysed code was made; `argv` is empty for a cubin that was given as it is."""
+    """How the analysed code was made; `argv` (without an output) is empty for a given cubin."""
 
     argv: tuple[str, ...]
-    origin: str  # "compile_commands.json, entry 2 of 3"
+    origin: str  # "the flags of compile_commands.json, entry 2 of 3"; "" where nothing was built
     freshness: str | None  # "from the save of 14:02", None where it is the text as it stands

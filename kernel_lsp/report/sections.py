@@ -13,6 +13,7 @@ from kernel_lsp.model.cliffs import double_buffer_projection
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, launch_shape
 from kernel_lsp.model.register_budget import largest_register_count
 from kernel_lsp.report.hover import occupancy_sentence
+from kernel_lsp.report.lens import worst_launch
 from kernel_lsp.report.section import Block, BuildFacts, Bullets, Command, Paragraph, Section, Table
 
 _RANK = {"error": 0, "warning": 1, "information": 2, "hint": 3}
@@ -27,7 +28,7 @@ def summary(kernel: KernelAnalysis, analysis: FileAnalysis, findings: Sequence[F
     """Class, limiter, and the first thing to try, in one paragraph."""
     board = f"{wording.board(analysis.gpu.profile)} ({kernel.binary.arch})"
     sentences = []
-    worst = min(kernel.launches, key=lambda la: la.occupancy.theoretical, default=None)
+    worst = worst_launch(kernel)
     if worst:
         sentences.append(f"On {board} with {wording.launch_words(worst.launch, analysis.path)}:")
         sentences.append(occupancy_sentence(kernel, worst))
@@ -82,16 +83,23 @@ def roofline(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
     )
 
 
+def three_digits(value: float) -> str:
+    """`1,979`, `174`, `87.0`, `8.14`, `0.340`."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
 def _peak_row(name: str, peak: Peak, dram_gb_per_s: float | None) -> tuple[str, ...]:
     balance = f"{peak.dense_tops * 1000 / dram_gb_per_s:.1f}" if dram_gb_per_s else "not known"
     provenance = "published and computed" if peak.provenance == "both agree" else peak.provenance
-    return (name, f"{peak.dense_tops:.3g}", balance, provenance)
+    return (name, three_digits(peak.dense_tops), balance, provenance)
 
 
 def occupancy(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
     """Every limit of every known launch; else the table over block sizes."""
     blocks: list[Block] = []
-    for launch in kernel.launches:
+    for launch in (*kernel.judged_launches, *kernel.other_launches):
         words = wording.launch_words(launch.launch, analysis.path)
         blocks.append(Paragraph(f"{words[0].upper() + words[1:]}. {occupancy_sentence(kernel, launch)}"))
         blocks.append(_limit_table(kernel, launch))
@@ -155,7 +163,7 @@ def cliffs(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
     """The nearest steps, the trade of the launch bounds, and what doubled buffers would do."""
     items: list[str] = []
     resources, limits = kernel.binary.resources, analysis.gpu.profile.limits
-    for launch in kernel.launches:
+    for launch in kernel.judged_launches:
         block = f"block {wording.block_size(launch.launch.block)}"
         for cliff in launch.cliffs:
             items.append(f"{block}, {cliff.direction}: {wording.step(cliff)} ({cliff.change:+,}).")
@@ -167,10 +175,10 @@ def cliffs(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
         threads, wanted = resources.max_threads, resources.min_blocks_per_sm
         budget = largest_register_count(limits, threads, wanted)
         one = largest_register_count(limits, threads, 1)
-        items.append(
-            f"`{wording.launch_bounds(resources)}`: {wording.counted(wanted, 'block')} of {threads:,} threads allow "
-            f"{budget} registers a thread; without the second bound the limit is {one}."
-        )
+        allowed = f"{wording.counted(wanted, 'block')} of {threads:,} threads allow {budget} registers a thread"
+        if wanted * -(-threads // limits.warp_size) > limits.max_warps:
+            allowed = f"{wording.counted(wanted, 'block')} of {threads:,} threads cannot reside on this SM"
+        items.append(f"`{wording.launch_bounds(resources)}`: {allowed}; without the second bound the limit is {one}.")
     if not items:
         said = "No step of registers or shared memory is near, or no launch is known to measure it from."
         return Section("cliffs", "Cliffs", bool(kernel.launches), (Paragraph(said),))
@@ -185,10 +193,12 @@ def _double_buffer(kernel: KernelAnalysis, launch: LaunchAnalysis, analysis: Fil
         analysis.gpu.profile.limits, launch_shape(kernel.binary.resources, launch.launch), own
     )
     after = doubled.after.blocks_per_sm
-    said = "does not fit" if not after else wording.counted(after, "block") + "/SM"
+    before = launch.occupancy.blocks_per_sm
+    change = f"blocks/SM stay {before}" if after == before else f"{before} -> {after} blocks/SM"
+    said = change if after else "that does not fit"
     return [
         f"If all {wording.exact_bytes(own)} are tile buffers (assumed), a second stage takes "
-        f"{wording.exact_bytes(2 * own)}: {wording.blocks_per_sm(launch.occupancy)} -> {said}."
+        f"{wording.exact_bytes(2 * own)}: {said}."
     ]
 
 
@@ -228,9 +238,9 @@ def hot_lines(kernel: KernelAnalysis) -> Section:
 def memory_access(kernel: KernelAnalysis, build: BuildFacts) -> Section:
     """Local memory is known from the cubin; coalescing and conflicts need a measurement."""
     local = wording.local_words(kernel)
-    known = f"Local memory: {local}." if local else "Local memory: none; no register is spilled."
+    known = f"{local}." if local else "No local memory: no register is spilled, no array indexed at run time."
     if kernel.binary.resources.spill_store_bytes is None and not local:
-        known = "Local memory: spills unknown."
+        known = "Whether registers are spilled is not known."
     return Section(
         "memory_access",
         "Memory access",
@@ -265,7 +275,7 @@ def unknown(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
     items = []
     if not kernel.launches:
         items.append("Block size: state it with `// kernel-lsp: block=256` above the kernel, or run with --block N.")
-    if resources.uses_dynamic_shared and any(la.launch.dynamic_shared_bytes is None for la in kernel.launches):
+    if resources.uses_dynamic_shared and any(la.launch.dynamic_shared_bytes is None for la in kernel.judged_launches):
         items.append("Dynamic shared memory: `// kernel-lsp: smem=BYTES` above the kernel, or --dynamic-shared BYTES.")
     if resources.relocatable:
         items.append("Registers and stack after linking: `cuobjdump -res-usage` on the linked program.")
@@ -287,7 +297,4 @@ def _sass(build: BuildFacts) -> Command:
     """Builds the cubin again beside the user, as the analysed one lives in a cache, and prints its instructions."""
     if not build.argv:
         return Command("nvdisasm -c -gi FILE.cubin")
-    argv = list(build.argv)
-    if "-o" in argv[:-1]:
-        argv[argv.index("-o") + 1] = "kernel.cubin"
-    return Command(f"{shlex.join(argv)} && nvdisasm -c -gi kernel.cubin")
+    return Command(f"{shlex.join([*build.argv, '-o', 'kernel.cubin'])} && nvdisasm -c -gi kernel.cubin")

@@ -39,6 +39,7 @@ def finding_value(finding: Finding) -> Json:
         "column": finding.column,
         "end_column": finding.end_column,
         "kernel": finding.kernel,
+        "instances": list(finding.instances),
         "message": finding.message,
         "advice": finding.advice,
         "evidence": [

@@ -21,5 +21,8 @@ def report_of(outcome: FileOutcome, kernel_name: str | None = None, freshness: s
 
 def _build_facts(outcome: FileOutcome, freshness: str | None) -> BuildFacts:
     command, build = outcome.command, outcome.build
-    origin = "" if command is None else ", ".join(filter(None, (command.origin, command.origin_detail)))
+    origin = ""
+    if command is not None:
+        place = ", ".join(filter(None, (command.origin, command.origin_detail)))
+        origin = "the default flags" if command.origin == "default" else f"the flags of {place}"
     return BuildFacts(argv=() if build is None else build.argv, origin=origin, freshness=freshness)

@@ -46,7 +46,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 message=text.messages["any"].format(
                     text=message.text, code=f" [{message.code}]" if message.code else ""
                 ),
-                advice=text.advice["error" if message.severity == "error" else "other"],
+                advice="",
                 related=tuple(Related(note.file, note.line, note.text) for note in message.notes),
             )
         )

@@ -41,6 +41,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         variant, bound = _reason(kernel, analysis, profile)
         values = {
             "block": wording.block_size(launch.block) if variant == "required" else f"{launch.threads:,}",
+            "threads": launch.threads,
             "board": wording.board(profile),
             "bound": bound,
             "most": bound,

@@ -13,8 +13,9 @@ from kernel_lsp.findings.facts import Facts
 def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel in facts.kernels:
         resources = kernel.binary.resources
-        unknown = [la for la in kernel.launches if la.launch.dynamic_shared_bytes is None]
-        if not resources.uses_dynamic_shared or not unknown or len(unknown) < len(kernel.launches):
+        judged = kernel.judged_launches
+        unknown = [la for la in judged if la.launch.dynamic_shared_bytes is None]
+        if not resources.uses_dynamic_shared or not unknown or len(unknown) < len(judged):
             continue
         analysis = min(unknown, key=lambda la: la.occupancy.theoretical)
         if not analysis.occupancy.blocks_per_sm:

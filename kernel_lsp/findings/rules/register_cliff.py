@@ -14,7 +14,7 @@ from kernel_lsp.model.occupancy import Cliff
 
 def _near_step(kernel: KernelAnalysis, thresholds: Mapping[str, float]) -> tuple[LaunchAnalysis, Cliff] | None:
     found = []
-    for analysis in kernel.launches:
+    for analysis in kernel.judged_launches:
         if wording.is_conditional(analysis, kernel.binary.resources) or not analysis.occupancy.blocks_per_sm:
             continue
         up = wording.nearest(analysis.cliffs, "registers", "up")

@@ -57,7 +57,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         if kernel.binary.resources.relocatable:
             continue
         drafts = []
-        for analysis in kernel.launches:
+        for analysis in kernel.judged_launches:
             own = wording.own_shared_bytes(kernel.binary.resources, analysis.launch)
             if own and analysis.occupancy.blocks_per_sm:
                 drafts.append(_draft(facts, text, kernel, analysis, own))

@@ -25,9 +25,11 @@ def _advice(facts: Facts, text: RuleText, kernel: KernelAnalysis, variant: str) 
     blocks, threads = resources.min_blocks_per_sm, resources.max_threads
     if variant == "bound" and facts.gpu and blocks and blocks > 1 and threads:
         limits = facts.gpu.profile.limits
-        return text.advice["bound_budget"].format(
+        fits = blocks * -(-threads // limits.warp_size) <= limits.max_warps
+        return text.advice["bound_budget" if fits else "bound_void"].format(
             min_blocks=blocks,
             threads=f"{threads:,}",
+            max_warps=limits.max_warps,
             budget=largest_register_count(limits, threads, blocks),
             budget_one=largest_register_count(limits, threads, 1),
         )

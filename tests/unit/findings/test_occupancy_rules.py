@@ -40,15 +40,15 @@ def test_full_occupancy_is_silent() -> None:
 def test_small_blocks_leave_warps_empty() -> None:
     # 16 blocks of 1 warp: 16 of 48 warps; 48 / 16 = 3 warps = 96 threads would fill it.
     found = only(analysed([kernel(registers=32)], {"gemm": [launch(32)]}).findings, "KL101")
-    assert "16 blocks/SM are the most; with 32 threads each that is 16 of 48 warps" in found.message
-    assert "96 threads" in found.advice
+    assert found.message == "33 % occupancy, limited by blocks: 16 blocks/SM of 32 threads, 16 of 48 warps"
+    assert "blocks of 96 threads would reach 48 of 48 warps" in found.advice
 
 
 def test_a_block_that_does_not_divide_the_warps() -> None:
     # 32 warps fit once into 48; 24 warps (768 threads) would fit twice.
     found = only(analysed([kernel(registers=16)], {"gemm": [launch(1024)]}).findings, "KL101")
-    assert found.message == "67 % occupancy: a block of 1024 fits once, 32 of 48 warps"
-    assert "768 threads" in found.advice
+    assert found.message == "67 % occupancy, limited by warps: a block of 1024 fits once, 32 of 48 warps"
+    assert "blocks of 768 threads would reach 48 of 48 warps" in found.advice
 
 
 def test_few_warps_are_said_to_be_few_by_a_rule_of_thumb() -> None:
