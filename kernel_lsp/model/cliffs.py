@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from kernel_lsp.hardware.profile import SmLimits
-from kernel_lsp.model.occupancy import Cliff, LaunchShape, Occupancy, occupancy
+from kernel_lsp.model.occupancy import Cliff, LaunchShape, Occupancy, occupancy, register_limit, shared_limit
 
 Stepped: TypeAlias = Literal["registers", "shared"]
 
@@ -44,23 +44,26 @@ def cliffs(limits: SmLimits, shape: LaunchShape) -> tuple[Cliff, ...]:
     Raises:
         LaunchShapeError: as `occupancy`.
     """
-    now = occupancy(limits, shape).blocks_per_sm
+    found = occupancy(limits, shape)
+    now, threads = found.blocks_per_sm, shape.threads_per_block
     own = shape.static_shared_bytes + shape.dynamic_shared_bytes
-    free = replace(shape, max_dynamic_shared_bytes=None)
+    fixed = [found.limit_warps, found.limit_blocks, found.limit_barriers]
+    beside_registers = _least(*fixed, found.limit_shared)
+    beside_shared = _least(*fixed, found.limit_registers)
 
     def with_registers(registers: int) -> int:
-        return occupancy(limits, replace(shape, registers_per_thread=registers)).blocks_per_sm
+        return min(beside_registers, register_limit(limits, threads, registers))
 
     def with_shared(total: int) -> int:
-        return occupancy(limits, _with_shared(free, total)).blocks_per_sm
+        return min(beside_shared, shared_limit(limits, 0, total, shape.carveout_percent))
 
-    found = (
+    steps = (
         _up("registers", with_registers, shape.registers_per_thread, now, least=1),
         _down("registers", with_registers, shape.registers_per_thread, now, most=limits.max_registers_per_thread),
         _up("shared", with_shared, own, now, least=0),
         _down("shared", with_shared, own, now, most=limits.shared_optin_bytes_per_block + 1),
     )
-    return tuple(cliff for cliff in found if cliff is not None)
+    return tuple(step for step in steps if step is not None)
 
 
 def double_buffer_projection(limits: SmLimits, shape: LaunchShape, buffer_bytes: int) -> DoubleBufferProjection:
@@ -73,7 +76,9 @@ def double_buffer_projection(limits: SmLimits, shape: LaunchShape, buffer_bytes:
     own = shape.static_shared_bytes + shape.dynamic_shared_bytes
     if not 0 <= buffer_bytes <= own:
         raise ValueError(f"buffers of {buffer_bytes} B are not part of the block's {own} B of shared memory")
-    doubled = _with_shared(replace(shape, max_dynamic_shared_bytes=None), own + buffer_bytes)
+    doubled = replace(
+        shape, dynamic_shared_bytes=shape.dynamic_shared_bytes + buffer_bytes, max_dynamic_shared_bytes=None
+    )
     return DoubleBufferProjection(
         buffer_bytes=buffer_bytes,
         shared_bytes=own + buffer_bytes,
@@ -93,10 +98,9 @@ def max_dynamic_shared_keeping_blocks(limits: SmLimits, shape: LaunchShape) -> i
     now = occupancy(limits, shape).blocks_per_sm
     if not now:
         return None
-    free = replace(shape, max_dynamic_shared_bytes=None)
 
     def keeps(dynamic: int) -> bool:
-        return occupancy(limits, replace(free, dynamic_shared_bytes=dynamic)).blocks_per_sm >= now
+        return shared_limit(limits, shape.static_shared_bytes, dynamic, shape.carveout_percent) >= now
 
     return _last(keeps, shape.dynamic_shared_bytes, limits.shared_optin_bytes_per_block + 1)
 
@@ -126,9 +130,8 @@ def block_size_rows(limits: SmLimits, shape: LaunchShape) -> tuple[tuple[int, Oc
     )
 
 
-def _with_shared(shape: LaunchShape, total_bytes: int) -> LaunchShape:
-    static = min(shape.static_shared_bytes, total_bytes)
-    return replace(shape, static_shared_bytes=static, dynamic_shared_bytes=total_bytes - static)
+def _least(*limits: int | None) -> int:
+    return min(limit for limit in limits if limit is not None)
 
 
 def _down(resource: Stepped, blocks_with: Callable[[int], int], value: int, now: int, most: int) -> Cliff | None:

@@ -83,7 +83,13 @@ def occupancy(limits: SmLimits, shape: LaunchShape) -> Occupancy:
     threads = shape.threads_per_block
     warps = -(-threads // limits.warp_size)
     by_registers = register_limit(limits, threads, shape.registers_per_thread)
-    by_shared = shared_limit(limits, shape)
+    by_shared = shared_limit(
+        limits,
+        shape.static_shared_bytes,
+        shape.dynamic_shared_bytes,
+        shape.carveout_percent,
+        shape.max_dynamic_shared_bytes,
+    )
     by_warps = warp_limit(limits, threads)
     by_blocks = limits.max_blocks
     by_barriers = barrier_limit(limits, shape.barriers)
@@ -160,10 +166,10 @@ def register_limit(limits: SmLimits, threads: int, registers: int) -> int:
     return blocks if _blocks_in_partitions(limits, warps, per_warp, limits.launch_check_partitions) else 0
 
 
-def shared_limit(limits: SmLimits, shape: LaunchShape) -> int:
+def shared_limit(
+    limits: SmLimits, static: int, dynamic: int, carveout_percent: int = -1, max_dynamic: int | None = None
+) -> int:
     """Blocks that the shared memory holds; 0 where the launch is refused, NO_LIMIT for blocks that take none."""
-    static, dynamic = shape.static_shared_bytes, shape.dynamic_shared_bytes
-    max_dynamic = shape.max_dynamic_shared_bytes
     if max_dynamic is None:
         max_dynamic = max(limits.shared_default_bytes_per_block - static, dynamic, 0)
     reserve = limits.shared_reserved_bytes_per_block
@@ -175,8 +181,8 @@ def shared_limit(limits: SmLimits, shape: LaunchShape) -> int:
     if not allocated:
         return NO_LIMIT
     capacity = limits.shared_bytes
-    if limits.shared_carveouts_kib and shape.carveout_percent != -1:
-        capacity = _snapped_up(limits, shape.carveout_percent * limits.shared_bytes // 100)
+    if limits.shared_carveouts_kib and carveout_percent != -1:
+        capacity = _snapped_up(limits, carveout_percent * limits.shared_bytes // 100)
         if capacity < allocated:  # a preference gives way so that one block fits
             capacity = _snapped_up(limits, allocated)
     return capacity // allocated
