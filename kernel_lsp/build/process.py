@@ -14,12 +14,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 TERM_GRACE_S = 0.3  # between SIGTERM and SIGKILL; nvcc removes its files on SIGTERM, its children just end
+REAP_LIMIT_S = 1.0  # a process in an uninterruptible wait cannot be waited for
 PIPE_GRACE_S = 1.0  # for a grandchild that still holds the pipes after the process itself has ended
 RUNAWAY_OUTPUT_BYTES = 64 << 20  # more than this is no compiler talking: the run is ended
 _CHUNK_BYTES = 64 << 10
@@ -56,55 +57,37 @@ async def run(
 ) -> Finished:
     """Run `argv` to its end. Never raises for what the process does; on cancellation its whole group is ended first."""
     started = time.perf_counter()
-    start = asyncio.ensure_future(_start(argv, cwd, environment, niceness))
+    talk = _Talk(output_limit_bytes, niceness)
+    start = asyncio.ensure_future(_start(talk, argv, cwd, environment, niceness))
     try:
-        process = await asyncio.shield(start)
+        transport = await asyncio.shield(start)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError, ValueError):
-            await _end(await start)
+            await _unhurried(_end_started(start, talk))
         raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
         text = getattr(error, "strerror", None) or str(error)
         return Finished("not started", None, b"", b"", False, time.perf_counter() - started, text)
-    outputs = (_Output(output_limit_bytes), _Output(output_limit_bytes))
-    assert process.stdout is not None
-    assert process.stderr is not None
-    readers = [
-        asyncio.ensure_future(outputs[0].read(process.stdout)),
-        asyncio.ensure_future(outputs[1].read(process.stderr)),
-    ]
-    waiter = asyncio.ensure_future(process.wait())
-    ending: Ending = "exited"
     try:
-        deadline = started + time_limit_s
-        while not waiter.done():
-            left = deadline - time.perf_counter()
-            if left <= 0:
-                ending = "timeout"
-                break
-            running = [task for task in readers if not task.done()]
-            await asyncio.wait([waiter, *running], timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if any(output.runaway for output in outputs):
-                ending = "runaway output"
-                break
+        left_s = time_limit_s - (time.perf_counter() - started)
+        await asyncio.wait([talk.ended], timeout=max(0.0, left_s))
+        ending: Ending = talk.ended.result() if talk.ended.done() else "timeout"
         if ending == "exited":
-            _, held = await asyncio.wait(readers, timeout=PIPE_GRACE_S)
-            if held:  # someone of the group still writes; nothing is killed after an ordinary end
-                await _end(process)
+            # Not longer: a grandchild may hold the pipes. Nothing is killed after an ordinary end.
+            await asyncio.wait([talk.closed], timeout=PIPE_GRACE_S)
+            if not talk.closed.done():
+                await _end(transport)
     finally:
-        if not waiter.done():
-            await _unhurried(_end(process))
-        _live_groups.discard(process.pid)
-        for task in (waiter, *readers):
-            task.cancel()
-        await asyncio.gather(waiter, *readers, return_exceptions=True)
-        _close(process)
+        if transport.get_returncode() is None:
+            await _unhurried(_end(transport))
+        _live_groups.discard(transport.get_pid())
+        transport.close()
     return Finished(
         ending,
-        process.returncode,
-        bytes(outputs[0].kept),
-        bytes(outputs[1].kept),
-        any(output.truncated for output in outputs),
+        transport.get_returncode(),
+        bytes(talk.kept[1]),
+        bytes(talk.kept[2]),
+        any(talk.seen_bytes[pipe] > len(talk.kept[pipe]) for pipe in (1, 2)),
         time.perf_counter() - started,
     )
 
@@ -119,67 +102,96 @@ def end_all_groups() -> None:
 atexit.register(end_all_groups)
 
 
-class _Output:
-    """One pipe: keeps the first bytes, drains the rest."""
+class _Talk(asyncio.SubprocessProtocol):
+    """Keeps the first bytes of each pipe, drains the rest, and tells apart the end of the process and of its pipes.
 
-    def __init__(self, limit_bytes: int) -> None:
-        self.kept = bytearray()
-        self.seen_bytes = 0
+    (asyncio's own streams wait for the pipes before they say that the process has ended.)
+    """
+
+    def __init__(self, limit_bytes: int, niceness: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[Ending] = loop.create_future()
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.transport: asyncio.SubprocessTransport | None = None
+        self.kept = {1: bytearray(), 2: bytearray()}
+        self.seen_bytes = {1: 0, 2: 0}
         self._limit_bytes = limit_bytes
+        self._niceness = niceness
+        self._open = {1, 2}
 
-    @property
-    def truncated(self) -> bool:
-        return self.seen_bytes > len(self.kept)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self.transport = transport
+        _live_groups.add(transport.get_pid())
+        if self._niceness > 0 and sys.platform != "win32":
+            # Not preexec_fn: that is unsafe with threads and slower. Children started from here on inherit it.
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PGRP, transport.get_pid(), self._niceness)
 
-    @property
-    def runaway(self) -> bool:
-        return self.seen_bytes > RUNAWAY_OUTPUT_BYTES
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.seen_bytes[fd] += len(data)
+        self.kept[fd] += data[: max(0, self._limit_bytes - len(self.kept[fd]))]
+        if self.seen_bytes[fd] > RUNAWAY_OUTPUT_BYTES and not self.ended.done():
+            self.ended.set_result("runaway output")
 
-    async def read(self, stream: asyncio.StreamReader) -> None:
-        while not self.runaway:
-            chunk = await stream.read(_CHUNK_BYTES)
-            if not chunk:
-                return
-            self.seen_bytes += len(chunk)
-            self.kept += chunk[: max(0, self._limit_bytes - len(self.kept))]
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._open.discard(fd)
+        if not self._open and not self.closed.done():
+            self.closed.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result("exited")
 
 
 async def _start(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], niceness: int
-) -> asyncio.subprocess.Process:
+    talk: _Talk, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], niceness: int
+) -> asyncio.SubprocessTransport:
     flags = 0
     if sys.platform == "win32":  # not tested there
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
         if niceness > 0:
             flags |= subprocess.BELOW_NORMAL_PRIORITY_CLASS
-    process = await asyncio.create_subprocess_exec(
+    transport, _ = await asyncio.get_running_loop().subprocess_exec(
+        lambda: talk,
         *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         cwd=cwd,
         env=dict(environment),
         start_new_session=sys.platform != "win32",
         creationflags=flags,
     )
-    _live_groups.add(process.pid)
-    if niceness > 0 and sys.platform != "win32":
-        # Not preexec_fn: that is unsafe with threads and slower. Children started from here on inherit it.
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PGRP, process.pid, niceness)
-    return process
+    return transport
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end_started(start: asyncio.Task[asyncio.SubprocessTransport], talk: _Talk) -> None:
+    """End a process whose start was going on when the run was cancelled."""
+    try:
+        transport = await start
+    except asyncio.CancelledError:  # the whole loop is being shut down
+        if talk.transport is not None:
+            _signal_group(talk.transport.get_pid(), hard=True)
+        raise
+    await _end(transport)
+    transport.close()
+
+
+async def _end(transport: asyncio.SubprocessTransport) -> None:
     """SIGTERM to the group, SIGKILL shortly after (also to members that outlive the leader), then reap."""
-    _signal_group(process.pid, hard=False)
-    deadline = time.perf_counter() + TERM_GRACE_S
-    while _group_lives(process.pid) and time.perf_counter() < deadline:
+    pid = transport.get_pid()
+    _signal_group(pid, hard=False)
+    await _until(lambda: not _group_lives(pid), TERM_GRACE_S)
+    _signal_group(pid, hard=True)
+    await _until(lambda: transport.get_returncode() is not None, REAP_LIMIT_S)
+    _live_groups.discard(pid)
+
+
+async def _until(condition: Callable[[], bool], limit_s: float) -> None:
+    deadline = time.perf_counter() + limit_s
+    while not condition() and time.perf_counter() < deadline:
         await asyncio.sleep(0.01)
-    _signal_group(process.pid, hard=True)
-    with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(process.wait(), 1.0)  # a process in an uninterruptible wait cannot be waited for
-    _live_groups.discard(process.pid)
 
 
 async def _unhurried(work: Coroutine[object, object, None]) -> None:
@@ -220,10 +232,3 @@ def _group_lives(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _close(process: asyncio.subprocess.Process) -> None:
-    """Release the pipes now, also those that a grandchild holds open, instead of at garbage collection."""
-    transport = getattr(process, "_transport", None)
-    if transport is not None:
-        transport.close()
