@@ -172,3 +172,12 @@ def local_words(kernel: KernelAnalysis) -> str | None:
         return None
     known = "" if stores == 0 and loads == 0 else ", whether by spills is not known"
     return f"{exact_bytes(frame)} of local memory per thread{known}"
+
+
+def precision(name: str) -> str:
+    """A profile's precision in words: `fp16_f32acc` -> `fp16 tensor, fp32 accumulate`."""
+    kind, _, rest = name.partition("_")
+    if rest.endswith("acc"):
+        return f"{kind} tensor, fp{rest[1:-3]} accumulate"
+    is_tensor = rest == "tensor" or kind in ("tf32", "int8", "int4", "fp4", "b1")
+    return f"{kind} tensor" if is_tensor else kind

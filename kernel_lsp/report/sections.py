@@ -93,7 +93,7 @@ def three_digits(value: float) -> str:
 def _peak_row(name: str, peak: Peak, dram_gb_per_s: float | None) -> tuple[str, ...]:
     balance = f"{peak.dense_tops * 1000 / dram_gb_per_s:.1f}" if dram_gb_per_s else "not known"
     provenance = "published and computed" if peak.provenance == "both agree" else peak.provenance
-    return (name, three_digits(peak.dense_tops), balance, provenance)
+    return (wording.precision(name), three_digits(peak.dense_tops), balance, provenance)
 
 
 def occupancy(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
