@@ -50,7 +50,11 @@ _NOISE = re.compile(
 )
 _GCC_FLAG = re.compile(r" \[(-W[\w=+-]+)\]$")
 # Said of our own way of building, not of the user's program: -lineinfo beside -G, a header built by itself.
-_OURS = ("--generate-line-info (-lineinfo)", "#pragma once in main file")
+_OURS = (
+    "'--device-debug (-G)' overrides '--generate-line-info (-lineinfo)'",
+    "Conflicting options --device-debug and --generate-line-info",
+    "#pragma once in main file",
+)
 _CURES = {
     "Failed to preprocess host compiler properties": (
         " nvcc needs a host compiler: install g++ (Debian, Ubuntu: apt install g++) and see that it is on PATH."

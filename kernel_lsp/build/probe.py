@@ -151,14 +151,12 @@ async def _ask(tool: Tool, store: BuildStore, environment: Mapping[str, str]) ->
     return answers
 
 
-async def _run(
-    argv: list[str], environment: Mapping[str, str], time_limit_s: float = _TIME_LIMIT_S
-) -> process.Finished:
+async def _run(argv: list[str], environment: Mapping[str, str], time_limit_s: float | None = None) -> process.Finished:
     return await process.run(
         argv,
         cwd=Path(tempfile.gettempdir()),
         environment=environment,
-        time_limit_s=time_limit_s,
+        time_limit_s=_TIME_LIMIT_S if time_limit_s is None else time_limit_s,
         output_limit_bytes=_OUTPUT_BYTES,
         niceness=0,
     )
