@@ -13,7 +13,7 @@ from kernel_lsp.build.result import BuildResult
 from kernel_lsp.cubin.binary import read_cubin
 from kernel_lsp.cubin.kernel import Cubin, CubinError, KernelBinary
 from kernel_lsp.findings.facts import BuildNote
-from kernel_lsp.findings.finding import Finding
+from kernel_lsp.findings.finding import Finding, Severity
 from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose
 from kernel_lsp.hardware.profile import GpuChoice
 from kernel_lsp.model.launch import Launch
@@ -79,7 +79,9 @@ def outcome(
     elif built.status == "tool missing":
         notices.append(built.reason)
     else:
-        findings = failed_build_findings(path, plan.text, built.reason, built.messages, notes, severities)
+        # A file that is not for this compiler (another target, no supported architecture) is nobody's fault.
+        severity: Severity = "warning" if built.status == "skipped" else "error"
+        findings = failed_build_findings(path, plan.text, built.reason, built.messages, notes, severities, severity)
     reads = {path, *built.dependencies, *([str(plan.command.origin_path)] if plan.command.origin_path else [])}
     if plan.config is not None:
         reads.add(str(plan.config.path))
@@ -109,7 +111,10 @@ def cubin_outcome(request: PipelineRequest, machine: Gpu | None) -> FileOutcome:
     except (CubinError, UnknownArchError, UnknownGpuError) as error:
         return failed_outcome(path, str(error))
     nothing = scan("")
-    launches = {k.mangled: launches_for(k, nothing, path, (), request.launch) for k in cubin.kernels}
+    launches = {
+        k.mangled: _with_dynamic_shared(launches_for(k, nothing, path, (), request.launch), request)
+        for k in cubin.kernels
+    }
     analysis = analyze(path, "", cubin, gpu, nothing, launches, severities=dict(request.settings.severity))
     return _outcome(path, "", gpu=gpu, analysis=analysis, findings=analysis.findings)
 
@@ -172,7 +177,15 @@ def _severities(settings: Settings, config: ProjectConfig | None) -> dict[str, s
 
 def _launches(kernel: KernelBinary, request: PipelineRequest, plan: Plan, scanned: SourceScan) -> Sequence[Launch]:
     configured = plan.config.launches_for(kernel.name) if plan.config is not None else ()
-    return launches_for(kernel, scanned, str(plan.path), configured, request.launch)
+    found = launches_for(kernel, scanned, str(plan.path), configured, request.launch)
+    return _with_dynamic_shared(found, request)
+
+
+def _with_dynamic_shared(launches: Sequence[Launch], request: PipelineRequest) -> Sequence[Launch]:
+    told = request.dynamic_shared_bytes
+    if told is None:
+        return launches
+    return [replace(la, dynamic_shared_bytes=told, dynamic_shared_where="--dynamic-shared") for la in launches]
 
 
 def _with_own_paths(cubin: Cubin, document: Path) -> Cubin:

@@ -27,7 +27,8 @@ class PipelineRequest:
     trusted: bool = True
     open_texts: tuple[tuple[Path, str], ...] = ()  # what the editor has open
     explicit_flags: tuple[str, ...] | None = None  # command line: `-- FLAGS`
-    launch: Launch | None = None  # command line: --block, --dynamic-shared
+    launch: Launch | None = None  # command line: --block (with --dynamic-shared)
+    dynamic_shared_bytes: int | None = None  # command line: --dynamic-shared alone, for the launches that are known
     use_cache: bool = True
     config_file: Path | None = None  # command line: --config
 
