@@ -83,6 +83,7 @@ def _request(path: Path, options: argparse.Namespace) -> PipelineRequest:
         roots=(Path.cwd(),),
         explicit_flags=options.nvcc_flags,
         launch=_launch(options),
+        dynamic_shared_bytes=options.dynamic_shared,
         use_cache=not options.no_cache,
         config_file=options.config,
     )
@@ -90,7 +91,5 @@ def _request(path: Path, options: argparse.Namespace) -> PipelineRequest:
 
 def _launch(options: argparse.Namespace) -> Launch | None:
     if options.block is None:
-        if options.dynamic_shared is not None:
-            raise CliError("--dynamic-shared needs --block: a launch has both")
         return None
     return Launch(options.block, None, options.dynamic_shared, None, "override", "--block")
