@@ -72,13 +72,8 @@ async def build(
         text = source.read_bytes() if overlay_text is None else overlay_text
     except OSError as error:
         return _result(command, "failed", f"{source} cannot be read: {error.strerror}.", (), source)
-    base = (
-        str(toolchain.nvcc.path),
-        *command.flags,
-        *(() if source.suffix == ".cu" or "-x" in command.flags else ("-x", "cu")),
-        *("-cubin", "-lineinfo", f"-arch={command.arch}"),
-    )
-    shown = (*base, str(source))
+    base = _base(command, toolchain.nvcc.path)
+    shown = shown_argv(command, toolchain.nvcc.path)
     variables = build_environment(command, os.environ if environment is None else environment)
     if hazard := _hazard(base[1:], source, command.cwd):
         return _result(command, "failed", hazard, shown, source)
@@ -113,6 +108,11 @@ async def build(
         reason = f"Not built: no temporary folder for the compiler ({error.strerror or error})."
         return _result(command, "failed", reason, shown, source)
     return _finish(command, run, shown, source, store, key, text_digest, overlay_text is not None, time_limit_s)
+
+
+def shown_argv(command: BuildCommand, nvcc: Path) -> tuple[str, ...]:
+    """The build as a person would repeat it, without what leads the outputs into a run folder."""
+    return (*_base(command, nvcc), str(command.source.absolute()))
 
 
 def build_environment(command: BuildCommand, environment: Mapping[str, str]) -> dict[str, str]:
@@ -254,6 +254,11 @@ def _result(
     command: BuildCommand, status: BuildStatus, reason: str, argv: tuple[str, ...], source: Path
 ) -> BuildResult:
     return BuildResult(status, reason, argv, command.cwd, command.arch, 0.0, False, None, (), (str(source),), "")
+
+
+def _base(command: BuildCommand, nvcc: Path) -> tuple[str, ...]:
+    language = () if command.source.suffix == ".cu" or "-x" in command.flags else ("-x", "cu")
+    return (str(nvcc), *command.flags, *language, "-cubin", "-lineinfo", f"-arch={command.arch}")
 
 
 def _hazard(arguments: tuple[str, ...], source: Path, cwd: Path) -> str | None:

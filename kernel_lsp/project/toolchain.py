@@ -10,6 +10,7 @@ import os
 import re
 import site
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,7 +149,9 @@ def own_wheel_places() -> tuple[Place, ...]:
         if not entry or not root.is_absolute() or root.name not in ("site-packages", "dist-packages"):
             continue  # the working directory may stand on sys.path; it is not the server's environment
         folders += [folder / "bin" for folder in _newest_first(root / "nvidia", "cu*") if (folder / "bin").is_dir()]
-    return tuple(Place(folder, f"PyPI packages in {folder}") for folder in folders)
+    # Never empty, so that a message about a missing tool names this place too.
+    folders = folders or [Path(sysconfig.get_path("purelib")) / "nvidia"]
+    return tuple(Place(folder, f"PyPI packages of {sys.prefix}") for folder in folders)
 
 
 def tool_in(folder: Path, name: str, where: str) -> Tool | None:

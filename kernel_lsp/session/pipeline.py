@@ -15,6 +15,7 @@ from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.probe import Gpu, detect_gpu, probe
 from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.hardware.catalog import UnknownGpuError, board_names, by_name
+from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import ProjectConfig, find_config, load_config
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
 from kernel_lsp.project.toolchain import Toolchain, find_toolchain
@@ -47,7 +48,7 @@ class Pipeline:
         loop = asyncio.get_running_loop()
         if request.document is None:
             return failed_outcome("", "the buffer has no file; save it as a .cu file to see its numbers")
-        machine = await self._machine_gpu()
+        machine = await self.machine_gpu()
         if request.document.suffix == ".cubin":
             return await loop.run_in_executor(self._thread, cubin_outcome, request, machine)
         toolchain = await self._toolchain(request)
@@ -76,6 +77,18 @@ class Pipeline:
         self._no_store.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
+    async def machine_gpu(self) -> Gpu | None:
+        """This machine's GPU; asked once. Its architecture decides what is built, so it is waited for."""
+        if self._gpu is None:
+            self._gpu = asyncio.ensure_future(detect_gpu(self._environment))
+        return await asyncio.shield(self._gpu)
+
+    async def command(self, request: PipelineRequest) -> tuple[BuildCommand, tuple[str, ...]]:
+        """The command that `analyze` would build with, and what was odd on the way to it. Raises OSError."""
+        machine, toolchain = await self.machine_gpu(), await self._toolchain(request)
+        plan = await asyncio.get_running_loop().run_in_executor(self._thread, self._plan, request, toolchain, machine)
+        return plan.command, plan.notices
+
     async def toolchain(self, settings: Settings, roots: tuple[Path, ...] = ()) -> Toolchain:
         """The tools that would be used, with versions."""
         return await self._toolchain(PipelineRequest(document=None, settings=settings, roots=roots))
@@ -85,12 +98,6 @@ class Pipeline:
         return tuple((name, by_name(name).arch) for name in board_names())
 
     # --- steps -----------------------------------------------------------------------------------------------------
-
-    async def _machine_gpu(self) -> Gpu | None:
-        """This machine's GPU; asked once. Its architecture decides what is built, so it is waited for."""
-        if self._gpu is None:
-            self._gpu = asyncio.ensure_future(detect_gpu(self._environment))
-        return await asyncio.shield(self._gpu)
 
     async def _toolchain(self, request: PipelineRequest) -> Toolchain:
         settings = request.settings
