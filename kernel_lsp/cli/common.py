@@ -54,6 +54,12 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
     return outcomes
 
 
+def request_for(file: str, options: argparse.Namespace) -> PipelineRequest:
+    """What a file and the shared options ask for. Raises CliError as `outcomes_of` does."""
+    _check_machine(options)
+    return _request(_readable(file), options)
+
+
 def _check_machine(options: argparse.Namespace) -> None:
     """An unknown board or architecture is an error here; in an editor it is only a message."""
     try:
