@@ -26,7 +26,6 @@ TYPE_BYTES = {
     **dict.fromkeys(str.split("float3 int3 uint3"), 12),
     **dict.fromkeys(str.split("float4 int4 uint4 double2"), 16),
 }
-TYPE_BYTES["char2"] = TYPE_BYTES["uchar2"] = 2
 
 _MAX_VALUE = 2**31 - 1
 _MAX_DEPTH = 50

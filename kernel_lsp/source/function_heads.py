@@ -12,7 +12,7 @@ from kernel_lsp.source.tokens import Tokens
 
 ANONYMOUS = "(anonymous namespace)"
 
-_MAX_HEAD_TOKENS = 1000
+_MAX_HEAD_TOKENS = 400
 _TAKES_PARENS = frozenset(
     str.split(
         "__launch_bounds__ __cluster_dims__ __block_size__ __maxnreg__ __attribute__ __attribute __declspec __align__"

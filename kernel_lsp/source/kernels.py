@@ -6,6 +6,7 @@ Never raises, whatever the text: what cannot be read is left out, and a text too
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from itertools import zip_longest
 
@@ -23,7 +24,8 @@ from kernel_lsp.source.tokens import tokenize
 
 MAX_TEXT_LENGTH = 10_000_000  # code points; about 4 s of scanning
 
-_MARKS = ("__global__", "__device__", "<<<", "cudaLaunch", "kernel-lsp:")
+_MAX_FAILED_HEADS = 1000  # markers without a function to be read; a text with more is none that people wrote
+_MARKS = ("__global__", "__device__", "<<<", "cudaLaunch", "cudaFuncSet", "kernel-lsp:")
 
 
 def scan(text: str, defines: Mapping[str, str] | None = None) -> SourceScan:
@@ -49,6 +51,14 @@ class _Scan:
         self.scopes = Scopes(self.tokens)
         self.constants = Constants(self.tokens, self.scopes, defines)
         self._declared: set[int] = set()  # names in heads of functions, definitions and declarations alike
+        self._mentions: dict[str, list[int]] = {}  # of a name, outside heads
+        self._guards = {
+            directive.path[-1]
+            for directive in self.tokens.directives
+            if directive.keyword == "define"
+            and directive.path
+            and self.tokens.branch_conditions[directive.path[-1]][1] == f"ifndef {directive.rest}"
+        }
         self._macro_words = {
             word
             for directive in self.tokens.directives
@@ -69,7 +79,8 @@ class _Scan:
         ]
         global_definitions = self._definitions(marked["__global__"])
         device_definitions = self._definitions(marked["__device__"])
-        kernels = [self._kernel(head, close, shared) for head, close in global_definitions]
+        global_shared = {array.name: array for idx, array in shared if array.is_dynamic and self._is_global(idx)}
+        kernels = [self._kernel(head, close, shared, global_shared) for head, close in global_definitions]
         functions = [
             self._function(head, close)
             for head, close in device_definitions
@@ -89,8 +100,10 @@ class _Scan:
     def _definitions(self, markers: list[int]) -> list[tuple[FunctionHead, int]]:
         """Functions with a body, each with the token that ends it. No function holds another of its kind."""
         heads: list[FunctionHead] = []
+        n_failed = 0
         for marker in markers:
-            head = function_head(self.tokens, marker)
+            head = function_head(self.tokens, marker) if n_failed < _MAX_FAILED_HEADS else None
+            n_failed += head is None
             if head is not None:
                 self._declared.add(head.name_idx)
             if head is not None and head.body_open >= 0 and not (heads and heads[-1].name_idx == head.name_idx):
@@ -103,15 +116,22 @@ class _Scan:
             ended.append((head, close))
         return ended
 
-    def _kernel(self, head: FunctionHead, close: int, shared: list[tuple[int, SharedArray]]) -> SourceKernel:
+    def _kernel(
+        self,
+        head: FunctionHead,
+        close: int,
+        shared: list[tuple[int, SharedArray]],
+        global_shared: dict[str, SharedArray],
+    ) -> SourceKernel:
         function = self._function(head, close)
         tokens = self.tokens
         body_words = set(tokens.texts[head.body_open : close])
-        own = [
-            array
-            for idx, array in shared
-            if head.body_open < idx < close or (array.is_dynamic and array.name in body_words and self._is_global(idx))
-        ]
+        in_body = slice(
+            bisect_left(shared, head.body_open, key=lambda entry: entry[0]),
+            bisect_left(shared, close, key=lambda entry: entry[0]),
+        )
+        of_file = [global_shared[name] for name in body_words & global_shared.keys()]
+        own = [*of_file, *(array for _, array in shared[in_body])]
         bounds_text, bounds = self._attribute(head, "__launch_bounds__")
         _, cluster = self._attribute(head, "__cluster_dims__")
         cluster_blocks: int | None = 1
@@ -168,22 +188,19 @@ class _Scan:
         return scope if scope is not None and scope.kind == "class" else None
 
     def _is_mentioned(self, name: str, head: FunctionHead, close: int) -> bool:
-        for idx in self.tokens.word_places(name):
-            if not head.start <= idx <= close and idx not in self._declared:
-                return True
-        return name in self._macro_words
+        """Whether anything but the heads of its name, and its own body, has the name."""
+        if name not in self._mentions:
+            places = self.tokens.word_places(name)
+            self._mentions[name] = [idx for idx in places if idx not in self._declared]
+        mentions = self._mentions[name]
+        n_own = bisect_right(mentions, close) - bisect_left(mentions, head.start)
+        return len(mentions) > n_own or name in self._macro_words
 
     def _condition(self, token_idx: int) -> str | None:
-        tokens = self.tokens
-        for arm in reversed(tokens.path(token_idx)):
-            offset, condition = tokens.branch_conditions[arm]
-            guard = condition.removeprefix("ifndef ")
-            if any(
-                made.keyword == "define" and made.rest == guard and made.path[-1:] == (arm,)
-                for made in tokens.directives
-            ):
-                continue  # an include guard
-            return f"#{condition} (line {self.lines.position(offset)[0]})"
+        for arm in reversed(self.tokens.path(token_idx)):
+            if arm not in self._guards:
+                offset, condition = self.tokens.branch_conditions[arm]
+                return f"#{condition} (line {self.lines.position(offset)[0]})"
         return None
 
     def _line(self, token_idx: int) -> int:

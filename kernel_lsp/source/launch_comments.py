@@ -7,6 +7,7 @@ that tells the right form.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from math import prod
 
 from kernel_lsp.source.lines import LineTable
@@ -114,9 +115,10 @@ def _kernel_at(
 ) -> SourceKernel | None:
     """The kernel on the comment's line, in whose head it stands, or that is the next code after it."""
     line = lines.position(offset)[0]
-    for kernel in kernels:
-        if line in (kernel.span.line, kernel.body_first_line) or kernel.first_line <= line < kernel.body_first_line:
-            return kernel
+    nearest = bisect_left(kernels, line, key=lambda kernel: kernel.body_first_line)
+    kernel = kernels[nearest] if nearest < len(kernels) else None
+    if kernel is None or kernel.first_line <= line:
+        return kernel
     following = tokens.first_at_or_after(offset + len(comment))
     if following is None:
         return None
@@ -124,7 +126,7 @@ def _kernel_at(
     before_on_line = following > 0 and lines.position(tokens.starts[following - 1])[0] == line
     if before_on_line:
         return None  # behind other code on that line
-    return next((kernel for kernel in kernels if kernel.first_line == next_line), None)
+    return kernel if kernel.first_line == next_line else None
 
 
 def _span(lines: LineTable, offset: int, length: int) -> Span:

@@ -71,8 +71,8 @@ class LaunchReader:
         return tuple(found)
 
     def _triple_chevron(self, idx: int) -> SourceLaunch | None:
-        callee = self._callee_before(idx)
         close = self._chevron_close(idx)
+        callee = self._callee_before(idx) if close is not None else None
         if callee is None or close is None:
             return None
         ranges = argument_ranges(self._tokens, idx, close)
@@ -271,6 +271,8 @@ class LaunchReader:
             alias = self._constants.alias_of(name)
             if alias is not None:
                 return self._callee_in(*alias)
+            if self._constants.lookup.is_local(texts[name], name):
+                return None  # a parameter or variable that holds some kernel
         return _Callee(tuple(names), args)
 
     def _line(self, idx: int) -> int:

@@ -38,10 +38,14 @@ class Scopes:
 
     def scope(self, brace: int) -> Scope:
         """The scope that the `{` at token `brace` opens."""
-        found = self._scopes.get(brace)
-        if found is None:
-            found = self._scopes[brace] = self._classify(brace)
-        return found
+        unknown = []
+        outer = brace
+        while outer >= 0 and outer not in self._scopes:
+            unknown.append(outer)
+            outer = self._tokens.brace_of(outer)
+        for inner in reversed(unknown):  # from the outside: what a brace opens depends on where it stands
+            self._scopes[inner] = self._classify(inner)
+        return self._scopes[brace]
 
     def names(self, brace: int) -> tuple[str, ...]:
         """Names of the namespaces and classes around and at a brace, outermost first."""
@@ -84,7 +88,7 @@ class Scopes:
             names = tuple(w for w in before_bases if w.isidentifier() and w not in _NOT_A_NAME)
             return Scope("class", names[-1:] or (ANONYMOUS,), start, is_template)
         outer = tokens.brace_of(brace)
-        outer_kind = self.scope(outer).kind if outer >= 0 else "namespace"
+        outer_kind = self._scopes[outer].kind if outer >= 0 else "namespace"
         if is_call_like and outer_kind in ("namespace", "class", "linkage") and "=" not in words:
             return Scope("function", (), start, is_template)
         return Scope("block", (), start, False)

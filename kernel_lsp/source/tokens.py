@@ -35,7 +35,6 @@ _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _ALWAYS_DEFINED = frozenset({"__CUDACC__", "__NVCC__", "__cplusplus"})
 _NEVER_DEFINED = frozenset({"__HIPCC__", "__HIP__", "__HIP_PLATFORM_AMD__", "__HIP_PLATFORM_HCC__"})
 _MAX_IF_DEPTH = 64  # deeper nesting is read as if unconditional: it would only make paths long
-_MAX_CLIMB = 1000  # brackets to climb for a matching brace before the text counts as unbalanced
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +50,17 @@ class Directive:
 
 @dataclass(slots=True)
 class Tokens:
-    """Parallel per-token columns. `match`, `enclosing` and `parent` hold token indices, -1 for none.
+    """Parallel per-token columns. `match`, `enclosing` and `braces` hold token indices, -1 for none.
 
-    `enclosing[i]` is the innermost bracket open at token i; for an opening bracket that is its own parent.
+    `enclosing[i]` is the innermost bracket open at token i, `braces[i]` the innermost `{`; for an opening bracket
+    that is the one around it.
     Strings are the single token '""'.
     """
 
     texts: list[str] = field(default_factory=list)
     starts: array[int] = field(default_factory=lambda: array("l"))
     enclosing: array[int] = field(default_factory=lambda: array("l"))
+    braces: array[int] = field(default_factory=lambda: array("l"))
     match: dict[int, int] = field(default_factory=dict)
     directives: list[Directive] = field(default_factory=list)
     comments: list[tuple[int, str]] = field(default_factory=list)  # (offset, text) of those that speak to us
@@ -92,16 +93,13 @@ class Tokens:
 
     def brace_of(self, token_idx: int) -> int:
         """The innermost `{` around a token, -1 for none."""
-        opener = self.enclosing[token_idx]
-        while opener >= 0 and self.texts[opener] != "{":
-            opener = self.enclosing[opener]
-        return opener
+        return self.braces[token_idx]
 
     def close(self, opener: int) -> int:
         """The bracket that closes `opener`; the number of tokens where none does."""
         return self.match.get(opener, len(self.texts))
 
-    def statement_start(self, token_idx: int, limit: int = 2000) -> int:
+    def statement_start(self, token_idx: int, limit: int = 400) -> int:
         """The first token of the statement or declaration that a token belongs to."""
         texts = self.texts
         idx = token_idx
@@ -136,7 +134,8 @@ def tokenize(text: str, comment_mark: str = "kernel-lsp:") -> Tokens:
     text = text.replace("\r\n", " \n").replace("\r", "\n")
     tokens = Tokens()
     branches = _Branches(tokens)
-    texts, starts, enclosing, match = tokens.texts, tokens.starts, tokens.enclosing, tokens.match
+    texts, starts, enclosing, braces = tokens.texts, tokens.starts, tokens.enclosing, tokens.braces
+    match = tokens.match
     opener = -1
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
@@ -153,33 +152,23 @@ def tokenize(text: str, comment_mark: str = "kernel-lsp:") -> Tokens:
         idx = len(texts)
         texts.append(value)
         starts.append(found.start())
-        if value in ("(", "[", "{"):
-            enclosing.append(opener)
-            opener = idx
-        elif value in (")", "]"):
+        is_opening = value in ("(", "[", "{")
+        if value in (")", "]"):
             if opener >= 0 and _CLOSER[texts[opener]] == value:
                 match.setdefault(opener, idx)
                 match[idx] = opener
                 opener = enclosing[opener]
-            enclosing.append(opener)
         elif value == "}":
-            brace = _climb_to_brace(texts, enclosing, opener)
+            brace = opener if opener < 0 or texts[opener] == "{" else braces[opener]
             if brace >= 0:
                 match[brace] = idx  # the last arm of an #if that closes it wins
                 match[idx] = brace
                 opener = enclosing[brace]
-            enclosing.append(opener)
-        else:
-            enclosing.append(opener)
+        enclosing.append(opener)
+        braces.append(opener if opener < 0 or texts[opener] == "{" else braces[opener])
+        if is_opening:
+            opener = idx
     return tokens
-
-
-def _climb_to_brace(texts: list[str], enclosing: array[int], opener: int) -> int:
-    for _ in range(_MAX_CLIMB):
-        if opener < 0 or texts[opener] == "{":
-            return opener
-        opener = enclosing[opener]
-    return -1
 
 
 @dataclass(slots=True)
