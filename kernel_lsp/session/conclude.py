@@ -81,7 +81,9 @@ def outcome(
     else:
         # A file that is not for this compiler (another target, no supported architecture) is nobody's fault.
         severity: Severity = "warning" if built.status == "skipped" else "error"
-        findings = failed_build_findings(path, plan.text, built.reason, built.messages, notes, severities, severity)
+        findings = failed_build_findings(
+            path, plan.text, built.reason, built.messages, notes, severities, severity, scan_of_text
+        )
     reads = {path, *built.dependencies, *([str(plan.command.origin_path)] if plan.command.origin_path else [])}
     if plan.config is not None:
         reads.add(str(plan.config.path))

@@ -53,8 +53,13 @@ class FileOutcome:
     def summary(self) -> str:
         """The outcome in a few words, for a status line."""
         if self.analysis is not None:
-            n_kernels = len(self.analysis.kernels)
-            return "1 kernel" if n_kernels == 1 else f"{n_kernels} kernels" if n_kernels else "no kernels in this file"
+            n_kernels, n_functions = len(self.analysis.kernels), len(self.analysis.device_functions)
+            if not n_kernels and not n_functions:
+                return "no kernels in this file"
+            found = ["1 kernel" if n_kernels == 1 else f"{n_kernels} kernels"] if n_kernels else []
+            if n_functions:
+                found.append("1 device function" if n_functions == 1 else f"{n_functions} device functions")
+            return ", ".join(found)
         if self.build is None:
             return "not built"
         said = {"failed": "build failed", "timeout": "build stopped at its time limit", "tool missing": "no compiler"}
