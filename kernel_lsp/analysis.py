@@ -42,6 +42,7 @@ class FileAnalysis:
     kernels: tuple[KernelAnalysis, ...]  # sorted by (file, line, most registers first, name)
     not_compiled: tuple[tuple[Span, str], ...]  # kernels and device functions of the text without code, and why
     findings: tuple[Finding, ...]  # sorted by (file, line, code)
+    device_functions: tuple[DeviceFunction, ...] = ()  # of the user's, with code of their own until they are linked
 
 
 def analyze(
@@ -71,7 +72,7 @@ def analyze(
         )
     )
     not_compiled = tuple(_not_compiled(path, text, cubin, scan))
-    facts = Facts(path, gpu, kernels, not_compiled, tuple(messages), tuple(notes))
+    facts = Facts(path, gpu, kernels, not_compiled, tuple(messages), tuple(notes), text=text, scan=scan)
     return FileAnalysis(
         path=path,
         text_digest=content_digest(text.encode("utf-8", "surrogatepass")),
@@ -79,6 +80,7 @@ def analyze(
         kernels=kernels,
         not_compiled=not_compiled,
         findings=run_rules(facts, text, severities or {}, heads={k.span.line: k.first_line for k in scan.kernels}),
+        device_functions=tuple(f for f in cubin.device_functions if f.kernel is None and not f.is_helper),
     )
 
 
@@ -90,6 +92,7 @@ def failed_build_findings(
     notes: Sequence[BuildNote] = (),
     severities: Mapping[str, str] | None = None,
     not_built_severity: Severity = "error",
+    scan: SourceScan | None = None,
 ) -> tuple[Finding, ...]:
     """What a build that made no code has to say: its messages, or `reason` where no message has a place.
 
@@ -102,6 +105,8 @@ def failed_build_findings(
         notes=tuple(notes),
         not_built=reason,
         not_built_severity=not_built_severity,
+        text=text,
+        scan=scan,
     )
     return run_rules(facts, text, severities or {})
 
@@ -183,7 +188,12 @@ def _bounded(found: Occupancy, binary: KernelBinary, launch: Launch) -> Occupanc
 def _block_sizes(binary: KernelBinary, limits: SmLimits) -> tuple[BlockSizeRow, ...]:
     shape = launch_shape(binary.resources, Launch((1, 1, 1), None, None, None, "source", ""))
     most = binary.resources.max_threads or limits.max_threads_per_block
-    return tuple(BlockSizeRow(threads, found) for threads, found in block_size_rows(limits, shape) if threads <= most)
+    is_bound = binary.resources.relocatable
+    return tuple(
+        BlockSizeRow(threads, replace(found, is_upper_bound=True) if is_bound else found)
+        for threads, found in block_size_rows(limits, shape)
+        if threads <= most
+    )
 
 
 def _largest_block(binary: KernelBinary, limits: SmLimits) -> int:

@@ -12,7 +12,7 @@ from rich.text import Text
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding, Severity
 from kernel_lsp.report.check_value import CheckedFile, by_place
-from kernel_lsp.report.lens import lens_text
+from kernel_lsp.report.lens import device_function, lens_text
 from kernel_lsp.session.outcome import FileOutcome
 
 _STYLES: dict[Severity, str] = {
@@ -34,6 +34,10 @@ def print_files(files: Sequence[CheckedFile], outcomes: Sequence[FileOutcome]) -
             line = f"l.{kernel.line}" if kernel.line else "l.?"
             name = Text(f"  {line:<6} ", "dim") + Text(kernel.binary.short_name, "bold")
             console.print(name + Text(f"  {lens_text(kernel, file.path)}"))
+        for function in file.analysis.device_functions if file.analysis else ():
+            console.print(
+                Text("         ", "dim") + Text(function.short_name, "bold") + Text(f"  {device_function(function)}")
+            )
         for finding in by_place(file.findings):
             console.print(_finding(finding))
             if finding.advice:

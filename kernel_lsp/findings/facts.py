@@ -9,6 +9,7 @@ from kernel_lsp.hardware.profile import GpuChoice
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.source.message import CompilerMessage
 from kernel_lsp.source.position import Span
+from kernel_lsp.source.scan_result import SourceScan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,5 @@ class Facts:
     notes: tuple[BuildNote, ...] = ()
     not_built: str | None = None
     not_built_severity: Severity = "error"
+    text: str = ""
+    scan: SourceScan | None = None

@@ -161,12 +161,17 @@ def board(profile: HwProfile) -> str:
     return profile.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
 
 
+def spills(stores: int | None, loads: int | None) -> str:
+    """`800 B spill stores, 828 B spill loads`."""
+    return f"{exact_bytes(stores or 0)} spill stores, {exact_bytes(loads or 0)} spill loads"
+
+
 def local_words(kernel: KernelAnalysis) -> str | None:
     """What the kernel keeps in local memory, told apart: spilled registers, or a frame without any; None: nothing."""
     resources = kernel.binary.resources
     stores, loads = resources.spill_store_bytes, resources.spill_load_bytes
     if stores or loads:
-        return f"{exact_bytes(stores or 0)} spill stores, {exact_bytes(loads or 0)} spill loads"
+        return spills(stores, loads)
     frame = max(resources.frame_bytes, resources.local_bytes)
     if not frame:
         return None

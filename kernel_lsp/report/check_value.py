@@ -9,7 +9,7 @@ from kernel_lsp import __version__
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import GpuChoice
-from kernel_lsp.report.values import SCHEMA_VERSION, Json, finding_value, gpu_value, kernel_value
+from kernel_lsp.report.values import SCHEMA_VERSION, Json, device_function_value, finding_value, gpu_value, kernel_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def _file(file: CheckedFile) -> Json:
     value["kernels"] = [
         kernel_value(kernel) for kernel in sorted(kernels, key=lambda k: (k.file, k.line, k.binary.name))
     ]
+    value["device_functions"] = [device_function_value(f) for f in (analysis.device_functions if analysis else ())]
     if analysis is None:
         value["kernels_why"] = file.build.get("reason") or "not built"
     value["findings"] = [finding_value(finding) for finding in by_place(file.findings)]

@@ -131,6 +131,8 @@ def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
     said = "Block size unknown: no launch with constants was found."
     if resources.uses_dynamic_shared is not False:
         said += " The table is for no dynamic shared memory."
+    if resources.relocatable:
+        said += " Called functions are linked later and may take more registers, so its numbers are upper bounds."
     parts = [said]
     if kernel.block_sizes:
         parts.append(fenced(block_size_lines((row.threads, row.occupancy) for row in kernel.block_sizes)))

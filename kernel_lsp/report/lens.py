@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kernel_lsp.cubin.kernel import DeviceFunction
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
@@ -66,6 +67,18 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
     return (f"{kernel.binary.short_name}: " if named else "") + _SEPARATOR.join(parts)
 
 
+def device_function(function: DeviceFunction) -> str:
+    """`device function, linked later · 54 regs · 264 B of local memory per thread`."""
+    parts = ["device function, linked later"]
+    if function.registers is not None:
+        parts.append(f"{function.registers} regs")
+    if function.spill_store_bytes or function.spill_load_bytes:
+        parts.append(wording.spills(function.spill_store_bytes, function.spill_load_bytes))
+    elif function.frame_bytes:
+        parts.append(f"{wording.exact_bytes(function.frame_bytes)} of local memory per thread")
+    return _SEPARATOR.join(parts)
+
+
 def worst_launch(kernel: KernelAnalysis) -> LaunchAnalysis | None:
     """Of the launches to speak of, the one with the lowest occupancy."""
     return min(kernel.judged_launches, key=lambda la: la.occupancy.theoretical, default=None)
@@ -102,7 +115,8 @@ def _block_size_parts(kernel: KernelAnalysis) -> list[str]:
     resources = kernel.binary.resources
     if rows:
         condition = " with no dynamic shared memory" if resources.uses_dynamic_shared is not False else ""
-        parts.append(f"blocks/SM by block size{condition}: {', '.join(rows)}")
+        bound = "at most these " if resources.relocatable else ""
+        parts.append(f"{bound}blocks/SM by block size{condition}: {', '.join(rows)}")
     if kernel.max_launchable_threads and kernel.max_launchable_threads < 1024:
         parts.append(f"at most {kernel.max_launchable_threads} threads")
     return parts

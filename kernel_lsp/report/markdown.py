@@ -11,6 +11,7 @@ from urllib.parse import quote
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.report.document import KernelReport, Report
+from kernel_lsp.report.lens import device_function
 from kernel_lsp.report.markdown_text import code_span, escaped, escaped_around_code, fenced, name
 from kernel_lsp.report.section import Block, Bullets, Command, Paragraph, Table
 
@@ -29,6 +30,9 @@ def report_markdown(report: Report, folder: str | None = None) -> str:
     lines.append("")
     if not report.kernels:
         lines += [_no_kernels(report), ""]
+    functions = report.analysis.device_functions
+    if functions:
+        lines += [*(f"- {code_span(function.name)}: {device_function(function)}" for function in functions), ""]
     for kernel in report.kernels:
         lines += [*_kernel(kernel, analysis.path, base), ""]
     rest = [_finding_line(finding, base) for finding in report.file_findings]
@@ -40,6 +44,8 @@ def report_markdown(report: Report, folder: str | None = None) -> str:
 
 
 def _no_kernels(report: Report) -> str:
+    if report.analysis.device_functions:
+        return "No kernels in this file; its device functions are linked into others:"
     if report.analysis.not_compiled:
         return "No kernel of this file was compiled."
     return "No kernels in this file."

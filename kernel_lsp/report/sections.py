@@ -104,13 +104,14 @@ def occupancy(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
         blocks.append(Paragraph(f"{words[0].upper() + words[1:]}. {occupancy_sentence(kernel, launch)}"))
         blocks.append(_limit_table(kernel, launch))
     if not kernel.launches:
+        is_bound = kernel.binary.resources.relocatable
         condition = (
             ", with no dynamic shared memory" if kernel.binary.resources.uses_dynamic_shared is not False else ""
         )
         blocks.append(
             Paragraph(
                 f"No launch with constants was found. By block size{condition}; `// kernel-lsp: block=256` above the "
-                "kernel states the real one:"
+                "kernel states the real one" + (" (upper bounds: not linked yet):" if is_bound else ":")
             )
         )
         blocks.append(_block_size_table(kernel))

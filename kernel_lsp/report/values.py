@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernel_lsp.cubin.kernel import DeviceFunction
 from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import GpuChoice
@@ -94,6 +95,22 @@ def kernel_value(kernel: KernelAnalysis) -> Json:
             "attained": None,
         },
     }
+    return value
+
+
+def device_function_value(function: DeviceFunction) -> Json:
+    """A device function with code of its own, to be linked into kernels later."""
+    value: Json = {
+        "mangled": function.mangled,
+        "name": function.name,
+        "short_name": function.short_name,
+        "registers": function.registers,
+        "frame_bytes": function.frame_bytes,
+        "spill_store_bytes": function.spill_store_bytes,
+        "spill_load_bytes": function.spill_load_bytes,
+    }
+    if function.registers is None:
+        value["registers_why"] = "known after linking"
     return value
 
 

@@ -12,6 +12,7 @@ from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.findings.facts import BuildNote
 from kernel_lsp.findings.rules import RULES
 from kernel_lsp.findings.suppression import ignored_codes
+from kernel_lsp.source.kernels import scan
 from kernel_lsp.source.message import CompilerMessage, MessageNote
 from tests.unit.kernel_values import PATH, analysed, kernel
 
@@ -101,6 +102,25 @@ def test_a_message_that_names_only_a_kernel_stands_at_its_line() -> None:
     message = CompilerMessage("ptxas", "warning", "", 0, None, None, "wgmma serialised", kernel="_Z_pick<1>")
     found = analysed([kernel("pick<1>", line=4)], text=SOURCE, messages=[message]).findings
     assert ("KL901", 4) in [(f.code, f.line) for f in found]
+
+
+def test_an_instance_that_ptxas_refuses_is_named_as_people_write_it() -> None:
+    # ptxas says: "Entry function '_Z8tile_sumILi98EEvPKfPf' uses too much shared data".
+    text = (
+        "template <int ROWS>\n__global__ void tile_sum(const float* in, float* out) {\n"
+        "  __shared__ float tile[ROWS][128];\n}\n"
+        "template __global__ void tile_sum<64>(const float*, float*);\n"
+        "template __global__ void tile_sum< 98 >(const float*, float*);\n"
+    )
+    mangled = "_Z8tile_sumILi98EEvPKfPf"
+    words = f"Entry function '{mangled}' uses too much shared data (50176 bytes, 49152 max)"
+    message = CompilerMessage("ptxas", "error", PATH, 2, None, None, words, kernel=mangled)
+    (found,) = failed_build_findings(PATH, text, "", [message], scan=scan(text))
+    assert found.message == "Entry function 'tile_sum<98>' uses too much shared data (50176 bytes, 49152 max)"
+    assert [(r.line, r.message) for r in found.related] == [
+        (6, "tile_sum<98> is asked for here"),
+        (3, "shared memory: tile"),
+    ]
 
 
 def test_every_rule_has_texts_and_a_page() -> None:
