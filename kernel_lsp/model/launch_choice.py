@@ -22,9 +22,9 @@ from kernel_lsp.source.scan_result import Extents, SourceKernel, SourceLaunch, S
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """A size of dynamic shared memory that a source tells, for blocks of one size or (None) of any."""
+    """Dynamic shared memory that a source tells (None: not), for blocks of one size or (None) of any."""
 
-    size_bytes: int
+    size_bytes: int | None
     block: tuple[int, int, int] | None
     where: str
 
@@ -48,23 +48,16 @@ def launches_for(
     line = kernel.definition.line if kernel.definition and _same_file(kernel.definition.file, path) else None
     source = kernel_in_text(scan, name, line) if line is not None or kernel.definition is None else None
     file = PurePath(path).name
-    found: list[Launch] = [override] if override is not None else [*profiled, *configured]
-    shared: list[_Shared] = []
-    if source is not None:
-        _add_comments(found if override is None else [], shared, scan, source, file)
-    if override is None:
-        found += _bounds(kernel, source, file)
+    commented, told = _comments(scan, source, file)
     in_text = _in_text(scan, name)
-    for launch, match in in_text:
-        made = _made(launch, match, file)
-        if made is not None and override is None:
-            found.append(made)
-        size = fold(launch.dynamic_shared_bytes, match.bindings)
-        if size is not None:
-            shared.append(_Shared(size, made.block if made else None, f"{file}:{launch.line}"))
-    shared += _limits(scan, name, file)
+    written = [made for launch, match in in_text if (made := _made(launch, match, file)) is not None]
+    sources = [told, [_written_size(launch, match, file) for launch, match in in_text], _limits(scan, name, file)]
+    if override is not None:
+        found = [override]
+    else:
+        found = [*profiled, *configured, *commented, *_bounds(kernel, source, file), *written]
     cluster = source.cluster_blocks if source is not None else None
-    whole = (_completed(launch, shared, cluster, kernel.resources.uses_dynamic_shared) for launch in found)
+    whole = (_completed(launch, sources, cluster, kernel.resources.uses_dynamic_shared) for launch in found)
     return tuple(dict.fromkeys(whole))
 
 
@@ -72,19 +65,19 @@ def _same_file(one: str, other: str) -> bool:
     return PurePath(one) == PurePath(other)
 
 
-def _add_comments(
-    found: list[Launch], shared: list[_Shared], scan: SourceScan, source: SourceKernel, file: str
-) -> None:
+def _comments(scan: SourceScan, source: SourceKernel | None, file: str) -> tuple[list[Launch], list[_Shared]]:
+    """The launches that comments at a kernel tell, and the shared memory of those that tell no block."""
+    launches: list[Launch] = []
+    shared: list[_Shared] = []
     for comment in scan.comments:
-        if (comment.kernel, comment.kernel_line) != (source.qualified_name, source.span.line):
+        if source is None or (comment.kernel, comment.kernel_line) != (source.qualified_name, source.span.line):
             continue
-        where = f"{file}:{comment.line}"
+        where, size = f"{file}:{comment.line}", comment.dynamic_shared_bytes
         if comment.block is not None:
-            found.append(
-                Launch(comment.block, comment.grid, comment.dynamic_shared_bytes, comment.cluster, "comment", where)
-            )
-        elif comment.dynamic_shared_bytes is not None:
-            shared.append(_Shared(comment.dynamic_shared_bytes, None, where))
+            launches.append(Launch(comment.block, comment.grid, size, comment.cluster, "comment", where))
+        elif size is not None:
+            shared.append(_Shared(size, None, where))
+    return launches, shared
 
 
 def _bounds(kernel: KernelBinary, source: SourceKernel | None, file: str) -> list[Launch]:
@@ -132,6 +125,11 @@ def _made(launch: SourceLaunch, match: ArgumentMatch, file: str) -> Launch | Non
     )
 
 
+def _written_size(launch: SourceLaunch, match: ArgumentMatch, file: str) -> _Shared:
+    size = fold(launch.dynamic_shared_bytes, match.bindings)
+    return _Shared(size, _extents(launch.block, match), f"{file}:{launch.line}")
+
+
 def _extents(extents: Extents | None, match: ArgumentMatch) -> tuple[int, int, int] | None:
     if extents is None:
         return None
@@ -140,28 +138,28 @@ def _extents(extents: Extents | None, match: ArgumentMatch) -> tuple[int, int, i
 
 
 def _limits(scan: SourceScan, name: KernelName, file: str) -> list[_Shared]:
-    """What cudaFuncSetAttribute allows, where there is one size for this instance."""
+    """What cudaFuncSetAttribute allows this instance."""
     found = []
     for limit in scan.shared_memory_limits:
         match = match_arguments(limit.kernel_args, limit.arg_values, name.template_args)
         if match is not None and names_kernel(limit.kernel, limit.scope, name, scan):
-            size = fold(limit.limit_bytes, match.bindings)
-            if size is not None:
-                found.append(_Shared(size, None, f"{file}:{limit.line}"))
-    return found if len({entry.size_bytes for entry in found}) == 1 else []
+            found.append(_Shared(fold(limit.limit_bytes, match.bindings), None, f"{file}:{limit.line}"))
+    return found
 
 
 def _completed(
-    launch: Launch, shared: Sequence[_Shared], cluster: int | None, uses_dynamic_shared: bool | None
+    launch: Launch, sources: Sequence[Sequence[_Shared]], cluster: int | None, uses_dynamic_shared: bool | None
 ) -> Launch:
+    """The launch with what other sources tell of it: the first whose sizes for this block are one size."""
     if launch.cluster is None and cluster is not None:
         launch = replace(launch, cluster=cluster)
     if launch.dynamic_shared_bytes is not None:
         return launch
     if uses_dynamic_shared is False:
         return replace(launch, dynamic_shared_bytes=0)
-    for told in shared:
+    for source in sources:
         # A size that goes with another block size says nothing about this one.
-        if told.block in (None, launch.block):
-            return replace(launch, dynamic_shared_bytes=told.size_bytes, dynamic_shared_where=told.where)
+        told = [entry for entry in source if entry.block in (None, launch.block)]
+        if told and told[0].size_bytes is not None and len({entry.size_bytes for entry in told}) == 1:
+            return replace(launch, dynamic_shared_bytes=told[0].size_bytes, dynamic_shared_where=told[0].where)
     return launch

@@ -103,7 +103,7 @@ def many(count: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", many(100))
 def test_time_grows_with_the_text_and_not_with_its_square(kind: str) -> None:
-    text = many(150_000)[kind]
+    text = many(100_000)[kind]
     start = time.process_time()
     check(text)
     assert time.process_time() - start < 4  # most take 0.05 to 0.3 s; squares would take a minute
