@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -25,11 +25,14 @@ from kernel_lsp.model.kernel_analysis import launch_shape
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Occupancy, occupancy
 from kernel_lsp.source.digest import content_digest
+from kernel_lsp.source.kernel_match import kernel_in_text, kernel_name, not_compiled
 from kernel_lsp.source.message import CompilerMessage
 from kernel_lsp.source.position import Span
 from kernel_lsp.source.scan_result import SourceKernel, SourceScan
 
-_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+# An end that is missing matches too: else a hostile text would be searched to its end from every start.
+_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?', re.DOTALL)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def analyze(
             key=lambda k: (k.file, k.line, -k.binary.resources.registers, k.binary.name),
         )
     )
-    not_compiled = tuple(_not_compiled(path, text, cubin, scan))
+    not_compiled = _not_compiled(path, cubin, scan)
     facts = Facts(path, gpu, kernels, not_compiled, tuple(messages), tuple(notes), text=text, scan=scan)
     return FileAnalysis(
         path=path,
@@ -113,20 +116,10 @@ def failed_build_findings(
 
 def source_kernel(binary: KernelBinary, path: str, scan: SourceScan) -> SourceKernel | None:
     """The kernel of the text that a binary was made from; None where it stands in another file or is not found."""
-    name = base_name(binary)
-    named = [kernel for kernel in scan.kernels if kernel.name == name]
-    if binary.definition is None:
-        return named[0] if len(named) == 1 else None
-    if not _same_path(binary.definition.file, path):
+    place = binary.definition
+    if place is not None and not _same_path(place.file, path):
         return None
-    line = binary.definition.line
-    around = [kernel for kernel in named if kernel.first_line <= line <= kernel.last_line]
-    return min(around, key=lambda kernel: abs(kernel.span.line - line), default=None)
-
-
-def base_name(binary: KernelBinary | DeviceFunction) -> str:
-    """`axpy` of `ns::axpy<float, 1>`."""
-    return binary.short_name.partition("<")[0].rpartition("::")[2]
+    return kernel_in_text(scan, kernel_name(binary.name), None if place is None else place.line)
 
 
 def _same_path(one: str, other: str) -> bool:
@@ -202,28 +195,13 @@ def _largest_block(binary: KernelBinary, limits: SmLimits) -> int:
     return min(most, binary.resources.max_threads or most)
 
 
-def _not_compiled(path: str, text: str, cubin: Cubin, scan: SourceScan) -> Iterator[tuple[Span, str]]:
+def _not_compiled(path: str, cubin: Cubin, scan: SourceScan) -> tuple[tuple[Span, str], ...]:
     """Kernels and free device functions of the text that have no code, with the reason as far as it is known."""
-    compiled = {id(source_kernel(binary, path, scan)) for binary in cubin.kernels}
-    where = "this file" if PurePath(path).suffix == ".cu" else "this build"
-    made = {base_name(binary) for binary in cubin.kernels}
-    for kernel in scan.kernels:
-        if id(kernel) in compiled:
-            continue
-        if kernel.condition:
-            yield kernel.span, f"{kernel.name} stands inside {kernel.condition}"
-        elif kernel.is_template:
-            yield kernel.span, f"template {kernel.name} is not instantiated in {where}"
-        elif kernel.name not in made:
-            yield kernel.span, f"{kernel.name} has no code in this build"
-    if PurePath(path).suffix != ".cu":
-        return  # functions of a header are there for other files
-    code = _COMMENT_OR_STRING.sub(" ", text)
-    emitted = {base_name(binary) for binary in cubin.device_functions}
-    for function in scan.device_functions:
-        is_free = function.qualified_name.removeprefix("(anonymous namespace)::") == function.name
-        if not is_free or not function.name.isidentifier() or function.name in emitted:
-            continue
-        # Inlined functions leave no symbol, so only a name that nothing else mentions is certain to be unused.
-        if len(re.findall(rf"\b{re.escape(function.name)}\b", code)) == 1:
-            yield function.span, f"no kernel of this file calls {function.name}"
+    found = (source_kernel(binary, path, scan) for binary in cubin.kernels)
+    return not_compiled(
+        scan,
+        compiled=[kernel for kernel in found if kernel is not None],
+        compiled_names=[kernel_name(binary.name).qualified for binary in cubin.kernels],
+        emitted_functions=[kernel_name(function.name).scope_and_name[-1] for function in cubin.device_functions],
+        is_header=PurePath(path).suffix != ".cu",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_COMMENT = re.compile(r"//.*?kernel-lsp:\s*ignore\b(?P<codes>[^/\n]*)")
+_IGNORE = re.compile(r"kernel-lsp:\s*ignore\b(?P<codes>[^/\n]*)")
 _CODE = re.compile(r"KL\d{3}|[a-z]+(?:-[a-z]+)+")
 _ALONE = re.compile(r"^\s*//")
 
@@ -18,7 +18,9 @@ def ignored_codes(text: str) -> Mapping[int, frozenset[str]]:
     found: dict[int, frozenset[str]] = {}
     waiting: frozenset[str] | None = None
     for number, line in enumerate(text.split("\n"), start=1):
-        match = _COMMENT.search(line)
+        match = _IGNORE.search(line)
+        if match and "//" not in line[: match.start()]:
+            match = None
         codes = frozenset(_CODE.findall(match["codes"])) if match else None
         if _ALONE.match(line):
             waiting = codes if codes is not None else waiting

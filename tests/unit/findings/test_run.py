@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,13 @@ def test_a_comment_above_the_template_header_silences(comment: str, is_silent: b
 def test_comments_speak_of_their_own_line_or_of_the_next_with_code() -> None:
     text = "a(); // kernel-lsp: ignore KL201\n// kernel-lsp: ignore KL101\n// why\nb();\nc();\n"
     assert ignored_codes(text) == {1: {"KL201"}, 4: {"KL101"}}
+
+
+@pytest.mark.parametrize("text", ["//" * 200_000, "/*" * 200_000, '"' * 200_000 + "\\", "//kernel-lsp:" * 50_000])
+def test_hostile_text_costs_no_time(text: str) -> None:
+    start = time.perf_counter()
+    analysed([kernel()], text="__device__ int f(int x) { return x; }\n" + text)
+    assert time.perf_counter() - start < 10
 
 
 def test_severities_by_code_and_by_name() -> None:
