@@ -168,30 +168,38 @@ def _canonical(text: str) -> str:
 
 
 def not_compiled(
-    scan: SourceScan, compiled: Iterable[SourceKernel], emitted_functions: Iterable[str], where: str
+    scan: SourceScan,
+    compiled: Iterable[SourceKernel],
+    compiled_names: Iterable[str],
+    emitted_functions: Iterable[str],
+    is_header: bool,
 ) -> tuple[tuple[Span, str], ...]:
     """Kernels and free device functions of the text that have no code, with the reason, in the order of the text.
 
-    `compiled` are the kernels that a binary was found for, `emitted_functions` names of functions that stand in
-    the cubin by themselves; `where` is "this file" or what else was built.
+    `compiled` are the kernels of the text that a binary was found for, `compiled_names` the qualified names of all
+    that were built (a #line directive can hide where one stands), `emitted_functions` the names of functions that
+    stand in the cubin by themselves. Functions of a header are there for other files and are not spoken of.
     """
     made = set(compiled)
-    made_names = {kernel.qualified_name for kernel in made}
-    emitted = set(emitted_functions)
+    made_names = set(compiled_names)
     found: list[tuple[Span, str]] = []
     for kernel in scan.kernels:
         if kernel in made:
             continue
         if kernel.condition:
             found.append((kernel.span, f"{kernel.name} stands inside {kernel.condition}"))
+        elif kernel.qualified_name in made_names:
+            continue
         elif kernel.is_template:
+            where = "this build" if is_header else "this file"
             found.append((kernel.span, f"template {kernel.name} is not instantiated in {where}"))
-        elif kernel.qualified_name not in made_names:
+        else:
             found.append((kernel.span, f"{kernel.name} has no code in this build"))
+    emitted = set(emitted_functions)
     # Inlined functions leave no symbol, so only a name that nothing else mentions is certain to be unused.
     found += [
-        (function.span, f"no kernel of {where} calls {function.name}")
+        (function.span, f"no kernel of this file calls {function.name}")
         for function in scan.device_functions
-        if not (function.is_mentioned or function.is_member or function.name in emitted)
+        if not (is_header or function.is_mentioned or function.is_member or function.name in emitted)
     ]
     return tuple(sorted(found, key=lambda entry: (entry[0].line, entry[0].column)))

@@ -115,10 +115,20 @@ __global__ void made(float* p) { *p = used(1); } // helper
 """
     found = scan(text)
     made = next(kernel for kernel in found.kernels if kernel.name == "made")
-    assert [(span.line, reason) for span, reason in not_compiled(found, [made], [], "this file")] == [
+    assert [(span.line, reason) for span, reason in not_compiled(found, [made], ["made"], [], False)] == [
         (2, "template never_used is not instantiated in this file"),
         (4, "no kernel of this file calls helper"),
         (9, "no kernel of this file calls forward"),
         (12, "fast stands inside #ifdef FAST (line 11)"),
     ]
-    assert len(not_compiled(found, found.kernels, ["helper", "forward"], "this file")) == 0
+    assert not_compiled(found, found.kernels, [], ["helper", "forward"], False) == ()
+    in_header = not_compiled(found, [made], ["made"], [], True)
+    assert [reason for _, reason in in_header] == [
+        "template never_used is not instantiated in this build",
+        "fast stands inside #ifdef FAST (line 11)",
+    ]
+
+
+def test_a_kernel_that_a_line_directive_moves_away_has_code() -> None:
+    found = scan('#line 1 "default_program"\n__global__ void from_string(float* p) {}\n')
+    assert not_compiled(found, [], ["from_string"], [], False) == ()
