@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.client import BARE, KERNEL_LSP, MeasuringClient
-from kernel_lsp.build.probe import probe_toolchain
+from kernel_lsp.session.pipeline import Pipeline
+from kernel_lsp.session.settings import Settings
 
 SMALL_KERNEL = """// {unique}
 __global__ void scale(float* out, const float* in, float factor, int n)
@@ -151,11 +152,13 @@ async def initialize(folder: Path, n: int) -> Row:
 
 
 async def _main(n: int) -> int:
-    nvcc = (await probe_nvcc()).path
+    nvcc = (await Pipeline().toolchain(Settings())).nvcc
+    if nvcc is None:
+        raise SystemExit("nvcc not found: pip install 'kernel-lsp[cuda]'")
     with tempfile.TemporaryDirectory(prefix="kernel-lsp-bench-") as name:
         folder = Path(name)
         rows = [
-            await first_diagnostics(nvcc, folder, n),
+            await first_diagnostics(nvcc.path, folder, n),
             await unchanged_save(folder, n),
             await hover_during_build(folder, 20 * n),
             await initialize(folder, n),

@@ -53,12 +53,12 @@ class KernelLspProtocol(LanguageServerProtocol):
         """Decode a message; a request that does not fit its type is answered here, then dropped."""
         try:
             return super().structure_message(data)
-        except JsonRpcException as error:
+        except JsonRpcException:
             if "method" in data and isinstance(data.get("id"), (str, int)):
-                response = error.to_response_error()
-                response.code = types.ErrorCodes.InvalidParams
-                response.message = f"{data['method']}: the parameters do not fit the protocol"
-                self._send_response(data["id"], error=response)
+                known = self.get_message_type(data["method"]) is not None
+                code = types.ErrorCodes.InvalidParams if known else types.ErrorCodes.MethodNotFound
+                said = "the parameters do not fit the protocol" if known else "no such method"
+                self._send_response(data["id"], error=types.ResponseError(code, f"{data['method']}: {said}"))
             raise
 
     @lsp_method(types.SHUTDOWN)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import queue
+import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any
 
 from pygls.io_ import StdoutWriter, run_async
 
@@ -20,36 +19,28 @@ from kernel_lsp.lsp.server import KernelLspServer
 logger = logging.getLogger(__name__)
 
 
-class StdinReader:
-    """Reads a blocking stream in one daemon thread, so that a read that never returns does not delay the exit."""
+def _stdin_stream() -> asyncio.StreamReader:
+    """Standard input as a stream, fed by a daemon thread that reads the descriptor itself.
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], bytes], Future[bytes]]] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, name="stdin", daemon=True).start()
+    A read that never returns then neither delays the exit nor holds the lock of a buffered reader at its end.
+    """
+    loop = asyncio.get_running_loop()
+    stream = asyncio.StreamReader()
+    descriptor = sys.stdin.fileno()
 
-    def readline(self) -> Awaitable[bytes]:
-        """The next line with its end, b"" at end of input."""
-        return self._submit(self._stream.readline)
-
-    def readexactly(self, n: int) -> Awaitable[bytes]:
-        """The next `n` bytes, fewer at end of input."""
-        return self._submit(lambda: self._stream.read(n))
-
-    def _submit(self, read: Callable[[], bytes]) -> Awaitable[bytes]:
-        future: Future[bytes] = Future()
-        self._jobs.put((read, future))
-        return asyncio.wrap_future(future)
-
-    def _serve(self) -> None:
+    def pump() -> None:
         while True:
-            read, future = self._jobs.get()
             try:
-                data = read()
-            except (OSError, ValueError):  # closed under us: end of input
+                data = os.read(descriptor, 1 << 16)
+            except OSError:
                 data = b""
-            with contextlib.suppress(Exception):  # the loop may have gone
-                future.set_result(data)
+            with contextlib.suppress(RuntimeError):  # the loop has gone
+                loop.call_soon_threadsafe(*((stream.feed_data, data) if data else (stream.feed_eof,)))
+            if not data:
+                return
+
+    threading.Thread(target=pump, name="stdin", daemon=True).start()
+    return stream
 
 
 async def _converse(server: KernelLspServer, reader: Any, writer: Any) -> int:
@@ -86,7 +77,7 @@ def serve_stdio(server_factory: Callable[[], KernelLspServer]) -> int:
     sys.stdout = sys.stderr  # a stray print must not break the framing
 
     async def main() -> int:
-        return await _converse(server_factory(), StdinReader(sys.stdin.buffer), StdoutWriter(stdout))
+        return await _converse(server_factory(), _stdin_stream(), StdoutWriter(stdout))
 
     try:
         return asyncio.run(main())

@@ -29,6 +29,7 @@ class KernelClient(LanguageClient):
     """pytest-lsp's client, with waits that see what came before they began, and the requests that it lacks."""
 
     root: Path
+    encoding = "utf-16"  # of columns, as the server answered
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -139,7 +140,7 @@ async def client(
     """An initialised session in a folder of its own (`client.root`); ends with shutdown and exit."""
     lsp_client.root = tmp_path
     lsp_client.set_configuration(SETTINGS, section="kernelLsp")
-    await lsp_client.initialize_session(
+    answer = await lsp_client.initialize_session(
         types.InitializeParams(
             capabilities=capabilities(request.param),
             root_uri=tmp_path.as_uri(),
@@ -147,5 +148,7 @@ async def client(
             initialization_options={"trusted": True, "status": True, "settings": SETTINGS},
         )
     )
+    if answer.capabilities.position_encoding is not None:
+        lsp_client.encoding = str(getattr(answer.capabilities.position_encoding, "value", "utf-16"))
     yield
     await lsp_client.shutdown_session()

@@ -90,9 +90,10 @@ class RawServer:
         await asyncio.wait_for(self._reader, 5)
         return code
 
-    def kill(self) -> None:
+    async def kill(self) -> None:
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGKILL)
+        await self.exit_code()
 
     async def _read(self) -> None:
         stdout = self.process.stdout

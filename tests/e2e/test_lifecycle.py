@@ -30,7 +30,7 @@ time.sleep(600)
 async def server() -> AsyncIterator[RawServer]:
     started = await RawServer.start()
     yield started
-    started.kill()
+    await started.kill()
 
 
 async def test_proper_end_has_code_0(server: RawServer) -> None:
@@ -185,7 +185,7 @@ async def test_no_process_is_left(how: str, tmp_path: Path, toolkit: Path) -> No
         scratch = Path(os.environ["KERNEL_LSP_CACHE_DIR"]) / "tmp"
         assert not scratch.exists() or not [p for run in scratch.iterdir() for p in run.glob("*/steps")]
     finally:
-        server.kill()
+        await server.kill()
 
 
 async def test_a_hanging_compiler_meets_its_time_limit(tmp_path: Path, toolkit: Path) -> None:
@@ -204,7 +204,7 @@ async def test_a_hanging_compiler_meets_its_time_limit(tmp_path: Path, toolkit: 
         await _until(lambda: not _alive(pids()), timeout_s=2)
         assert await server.end() == 0
     finally:
-        server.kill()
+        await server.kill()
 
 
 async def test_tcp(tmp_path: Path) -> None:
