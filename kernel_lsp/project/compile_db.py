@@ -35,6 +35,11 @@ class Entry:
     output: str
     platform: Platform
 
+    @property
+    def text(self) -> str:
+        """The command in one line, for searching only: the words of `arguments` are joined by blanks."""
+        return self.command if self.command is not None else " ".join(self.arguments or ())
+
 
 @dataclass(frozen=True, slots=True)
 class Database:

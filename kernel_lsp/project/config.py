@@ -17,9 +17,11 @@ import yaml
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.project.arch import real_arch
 from kernel_lsp.project.compile_db import folders_upwards
+from kernel_lsp.project.yaml_limits import BoundedLoader
+from kernel_lsp.source.kernel_match import kernel_name
 
 NAMES = ("kernel-lsp.yaml", "kernel-lsp.yml", ".kernel-lsp.yaml")
-MAX_CONFIG_BYTES = 256 << 10
+MAX_CONFIG_BYTES = 64 << 10
 SEVERITIES = ("error", "warning", "information", "hint", "off")
 _UNITS = {"": 1, "b": 1, "kb": 1024, "kib": 1024, "mb": 1 << 20, "mib": 1 << 20}
 _CODE = re.compile(r"KL\d{3}|[a-z][a-z0-9-]*")
@@ -50,15 +52,17 @@ class ProjectConfig:
     problems: tuple[str, ...] = ()
 
     def launches_for(self, kernel: str) -> tuple[Launch, ...]:
-        """The launches configured for a kernel, by its demangled name with or without arguments and templates."""
-        names = {kernel, kernel.partition("(")[0].strip()}
-        names |= {name.partition("<")[0].strip() for name in names}
-        names |= {name.rpartition("::")[2] for name in names}
-        names |= {name.rpartition(" ")[2] for name in names if "<" not in name}
+        """The launches configured for a kernel: by its name, with or without scopes and template arguments."""
+        name = kernel_name(kernel)
+        arguments = f"<{','.join(name.template_args)}>" if name.template_args else ""
+        scopes = [part for part in name.scope_and_name if part != "(anonymous namespace)"]
+        plain = {name.qualified, "::".join(scopes), name.scope_and_name[-1]} if name.scope_and_name else {kernel}
+        forms = {form.replace(" ", "") for form in plain}
+        forms |= {form + arguments.replace(" ", "") for form in forms}
         return tuple(
             configured.launch
             for configured in self.launches
-            if any(fnmatchcase(name, configured.pattern) for name in names)
+            if any(fnmatchcase(form, configured.pattern.replace(" ", "")) for form in forms)
         )
 
 
@@ -104,10 +108,7 @@ def parse_config(text: bytes | str, path: Path) -> ProjectConfig:
 
 def _compose(text: bytes | str) -> yaml.Node | None:
     decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-    for event in yaml.parse(decoded, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("aliases (*name) are not read here")
-    return yaml.compose(decoded, Loader=yaml.SafeLoader)
+    return yaml.compose(decoded, Loader=BoundedLoader)
 
 
 class _BadFieldError(ValueError):
@@ -146,7 +147,7 @@ class _Checker:
 
     def _problem(self, node: yaml.Node, field: str, message: str) -> None:
         if len(self._problems) < 20:
-            self._problems.append(f"{self._path}:{_line(node)}: {field}: {message}")
+            self._problems.append(f"{self._path}:{_line(node)}: {field[:80]}: {message}")
 
     def _items(self, node: yaml.Node, field: str) -> list[tuple[str, yaml.Node]]:
         if not isinstance(node, yaml.MappingNode):
@@ -167,7 +168,7 @@ class _Checker:
     def _arch(self, node: yaml.Node) -> str:
         arch = real_arch(_text(node))
         if arch is None:
-            raise _BadFieldError(f"expected an architecture such as sm_90a, got {_text(node)!r}")
+            raise _BadFieldError(f"expected an architecture such as sm_90a, got {_short(_text(node))}")
         return arch
 
     def _file(self, node: yaml.Node) -> Path:
@@ -177,7 +178,7 @@ class _Checker:
         text = _text(node)
         if text.isdigit():
             if not 0 < int(text) < 1_000_000:
-                raise _BadFieldError(f"expected a number from 1, as shown, got {text}")
+                raise _BadFieldError(f"expected a number from 1, as shown, got {_short(text)}")
             return int(text)
         return text
 
@@ -190,7 +191,7 @@ class _Checker:
             severity = value.value if isinstance(value, yaml.ScalarNode) else ""
             # YAML 1.1 reads a bare `off` as false; the node keeps the text.
             if not _CODE.fullmatch(code) or severity not in SEVERITIES:
-                self._problem(value, f"severity.{code}", f"expected KLnnn: one of {', '.join(SEVERITIES)}")
+                self._problem(value, f"severity.{code[:60]}", f"expected KLnnn: one of {', '.join(SEVERITIES)}")
             else:
                 found.append((code, severity))
         return tuple(sorted(found))
@@ -204,7 +205,7 @@ class _Checker:
             if _CODE.fullmatch(code):
                 codes.append(code)
             else:
-                self._problem(item, "ignore", f"expected a code such as KL110, got {code!r}")
+                self._problem(item, "ignore", f"expected a code such as KL110, got {_short(code)}")
         return tuple(codes)
 
     def _launches(self, node: yaml.Node) -> tuple[ConfiguredLaunch, ...]:
@@ -215,14 +216,14 @@ class _Checker:
                 try:
                     found.append(ConfiguredLaunch(pattern, self._launch(one)))
                 except _BadFieldError as error:
-                    self._problem(one, f"launches.{pattern}", f"{error}; this launch is not used")
+                    self._problem(one, f"launches.{pattern[:60]}", f"{error}; this launch is not used")
         return tuple(found)
 
     def _launch(self, node: yaml.Node) -> Launch:
         fields = dict(self._items(node, "launches"))
         unknown = sorted(fields.keys() - {"block", "grid", "dynamic_shared", "cluster"})
         if unknown:
-            raise _BadFieldError(f"unknown field {unknown[0]}; known are block, grid, dynamic_shared, cluster")
+            raise _BadFieldError(f"unknown field {_short(unknown[0])}; known are block, grid, dynamic_shared, cluster")
         if "block" not in fields:
             raise _BadFieldError("block is missing")
         block = _extent(fields["block"], "block", 1024)
@@ -250,7 +251,7 @@ def _extent(node: yaml.Node, field: str, most: int) -> tuple[int, int, int]:
 def _whole(node: yaml.Node, field: str, least: int, most: int) -> int:
     text = _text(node).replace("_", "").replace(",", "")
     if not re.fullmatch(r"\d{1,10}", text) or not least <= int(text) <= most:
-        raise _BadFieldError(f"{field}: expected a whole number from {least} to {most:,}, got {_text(node)!r}")
+        raise _BadFieldError(f"{field}: expected a whole number from {least} to {most:,}, got {_short(_text(node))}")
     return int(text)
 
 
@@ -260,7 +261,7 @@ def _bytes(node: yaml.Node) -> int:
     factor = _UNITS.get(match[2].lower()) if match else None
     size = float(match[1]) * factor if match and factor else -1.0
     if size < 0 or size > 1 << 20 or size != int(size):
-        raise _BadFieldError(f'dynamic_shared: expected bytes or a text such as "48 KB", got {text!r}')
+        raise _BadFieldError(f'dynamic_shared: expected bytes or a text such as "48 KB", got {_short(text)}')
     return int(size)
 
 
@@ -274,6 +275,10 @@ def _reason(error: Exception) -> str:
     return str(error).splitlines()[0] if isinstance(error, ValueError) and str(error) else type(error).__name__
 
 
+def _short(text: str) -> str:
+    return repr(text) if len(text) <= 60 else repr(text[:60]) + "..."
+
+
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
@@ -283,4 +288,4 @@ def _kind(node: yaml.Node) -> str:
         return "names with values"
     if isinstance(node, yaml.SequenceNode):
         return "a list"
-    return "nothing" if node.tag == "tag:yaml.org,2002:null" else repr(node.value)
+    return "nothing" if node.tag == "tag:yaml.org,2002:null" else _short(node.value)

@@ -28,6 +28,9 @@ from kernel_lsp.project.nvcc_options import match_option
 from kernel_lsp.project.shell_hazard import path_hazard
 
 FALLBACK_FLAGS = ("-std=c++17", "-O3")
+_SEARCH_WORDS = re.compile(
+    r"""(?:-I|-isystem|--include-path|--system-include|--options-file|-optf|@)[= ]?(?:\\"[^"]*"|"[^"]*"|\S+)"""
+)
 _CUDA_LANGUAGE = re.compile(r"-x[ =]?(?:cu|cuda)\b")
 
 
@@ -62,7 +65,7 @@ class ProjectFiles:
     databases: Databases = field(default_factory=Databases)
     includes: IncludeIndex = field(default_factory=IncludeIndex)
     ninja: NinjaFiles = field(default_factory=NinjaFiles)
-    include_dirs: dict[tuple[Path, int, int], tuple[str, ...]] = field(default_factory=dict)
+    search_folders: dict[tuple[object, ...], tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +239,11 @@ class _Finder:
         """Flags of the nearest CUDA entry, for a file that is not in the database (not yet configured)."""
         for paths in self._database_paths(self._document):
             for path in paths:
-                sources = [Path(file) for file in self._cuda_files(path)]
-                near = sorted(sources, key=lambda file: distance(file, self._document))
+                near = sorted(_cuda_files(self._database(path)), key=lambda file: distance(file, str(self._document)))
                 for source in near[:5]:
-                    recipe = self._from_databases(source, (path,))
+                    recipe = self._from_databases(Path(source), (path,))
                     if recipe and not recipe.flags.unusable:
-                        shown = self._shown(source)
+                        shown = self._shown(Path(source))
                         note = CommandNote(
                             "chosen", f"{NAME} has no entry for this file: flags of {shown}", "information"
                         )
@@ -267,43 +269,35 @@ class _Finder:
             return existing
         for source in named:
             self._notes.append(CommandNote("warning", f"{source}: no such file to analyse this one through", "warning"))
-        candidates = {
-            self._user_form(Path(file))
-            for paths in self._database_paths(document)
-            for path in paths
-            for file in self._cuda_files(path)
-        }
-        candidates |= {Path(path) for path in self._open_texts if path.endswith(CUDA_SUFFIX)}
-        found = self._find_includers(candidates)
+        candidates = [path for path in self._open_texts if path.endswith(CUDA_SUFFIX)]
+        databases = [self._database(path) for paths in self._database_paths(document) for path in paths]
+        candidates += [file for database in databases for file in self._user_forms(_cuda_files(database))]
+        found = self._find_includers(candidates, databases)
         if not found and document.suffix != CUDA_SUFFIX:
-            found = self._find_includers(set(cuda_sources_near(document, self._roots)) - candidates)
+            known = set(candidates)
+            near = [file for file in cuda_sources_near(document, self._roots) if file not in known]
+            found = self._find_includers(near, databases)
         return found
 
-    def _find_includers(self, candidates: set[Path]) -> tuple[Path, ...]:
+    def _find_includers(self, candidates: Sequence[str], databases: Sequence[Database]) -> tuple[Path, ...]:
         return self._files.includes.includers(
             self._document,
             candidates,
-            include_dirs=self._include_dirs,
+            include_dirs=lambda source: self._include_dirs(source, databases),
             open_texts=self._open_texts,
             roots=self._roots,
         )
 
-    def _include_dirs(self, source: Path) -> tuple[str, ...]:
-        """Search folders of a candidate's own flags, absolute; remembered as long as its database is."""
-        for paths in self._database_paths(source):
-            for path in paths:
-                database = self._database(path)
-                entries = database.entries_for(str(source))
-                if entries:
-                    key = (path, id(database), entries[0].index)
-                    if key not in self._files.include_dirs:
-                        self._files.include_dirs[key] = _search_folders(self._read(entries[0], path))
-                    return self._files.include_dirs[key]
-        recipe = self._stated(source)
+    def _include_dirs(self, source: str, databases: Sequence[Database]) -> tuple[str, ...]:
+        """Search folders of a candidate's own flags, absolute. Most entries of a database share theirs."""
+        for database in databases:
+            for entry in database.entries_for(source)[:1]:
+                key = (database.path, entry.directory, *_SEARCH_WORDS.findall(entry.text))
+                if key not in self._files.search_folders:
+                    self._files.search_folders[key] = _search_folders(self._read(entry, database.path))
+                return self._files.search_folders[key]
+        recipe = self._stated(Path(source))
         return _search_folders(recipe.flags) if recipe else ()
-
-    def _cuda_files(self, path: Path) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(entry.file for entry in self._database(path).entries if _is_cuda(entry)))
 
     def _built_through(self, includers: tuple[Path, ...]) -> BuildCommand:
         source = includers[0]
@@ -316,13 +310,13 @@ class _Finder:
         through = _Recipe(recipe.flags, recipe.origin, recipe.origin_path, detail, (*recipe.notes, note))
         return self._built(source, through, includers[1:])
 
-    def _user_form(self, path: Path) -> Path:
-        """A path of the database as the user's workspace names it, where a symlink lies between them."""
+    def _user_forms(self, paths: Sequence[str]) -> Sequence[str]:
+        """Paths of a database as the user's workspace names them, where a symlink lies between."""
         for root in self._roots:
-            real = Path(os.path.realpath(root))
-            if real != root and path.is_relative_to(real):
-                return root / path.relative_to(real)
-        return path
+            real = os.path.realpath(root) + os.sep
+            if real != f"{root}{os.sep}":
+                paths = [str(root / path[len(real) :]) if path.startswith(real) else path for path in paths]
+        return paths
 
     def _shown(self, path: Path) -> str:
         for root in (*self._roots, self._document.parent):
@@ -401,12 +395,15 @@ class _Finder:
         )
 
 
+def _cuda_files(database: Database) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entry.file for entry in database.entries if _is_cuda(entry)))
+
+
 def _is_cuda(entry: Entry) -> bool:
     """Whether the entry builds CUDA, told without taking its command apart."""
     if entry.file.endswith(CUDA_SUFFIX):
         return True
-    text = entry.command if entry.command is not None else " ".join(entry.arguments or ())
-    return _CUDA_LANGUAGE.search(text) is not None
+    return _CUDA_LANGUAGE.search(entry.text) is not None
 
 
 def _search_folders(flags: EntryFlags) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ import yaml
 
 from kernel_lsp.project.command import CommandNote
 from kernel_lsp.project.compile_db import folders_upwards
+from kernel_lsp.project.yaml_limits import BoundedLoader
 
-_MAX_BYTES = 256 << 10
+_MAX_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,8 @@ def _flags_txt(path: Path, document: Path) -> tuple[str, ...]:
 
 def _clangd(path: Path, document: Path) -> tuple[str, ...]:
     text = path.read_text("utf-8")
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("aliases (*name) are not read here")
     words: list[str] = []
-    for fragment in yaml.safe_load_all(text):
+    for fragment in yaml.load_all(text, Loader=BoundedLoader):
         if not isinstance(fragment, dict) or not _applies(fragment.get("If"), path, document):
             continue
         compile_flags = fragment.get("CompileFlags")

@@ -4,7 +4,7 @@ A cheap search of `#include` lines, no preprocessor: conditions are not evaluate
 """
 
 # Strings and os.path: a Path object for each of 10,000 files costs more than the search itself.
-# ruff: noqa: PTH113, PTH116, PTH118, PTH119, PTH120
+# ruff: noqa: PTH113, PTH116, PTH118, PTH119, PTH120, PTH206
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class IncludeIndex:
     def includers(
         self,
         target: Path,
-        candidates: Iterable[Path],
+        candidates: Iterable[str],
         *,
-        include_dirs: Callable[[Path], tuple[str, ...]],
+        include_dirs: Callable[[str], tuple[str, ...]],
         open_texts: Mapping[str, str],
         roots: Sequence[Path],
     ) -> tuple[Path, ...]:
@@ -56,52 +56,73 @@ class IncludeIndex:
 
         `include_dirs` gives a candidate's own search folders. Open files come first, then the nearest.
         """
-        search = _Search(self, target, open_texts, roots)
-        ordered = sorted(
-            set(candidates) - {target}, key=lambda path: (str(path) not in open_texts, distance(path, target))
-        )
-        direct = tuple(
-            source
-            for source in ordered
-            if any(text.endswith(target.name) for text in self.includes(str(source), open_texts))
-            and search.reads(source, include_dirs(source), depth=1)
-        )
-        return direct or tuple(
-            source for source in ordered if search.reads(source, include_dirs(source), depth=_MAX_DEPTH)
-        )
+        search = _Search(self, target, include_dirs, open_texts, roots)
+        sources = [source for source in dict.fromkeys(candidates) if source != str(target)]
+        found = [source for source in sources if search.includes_directly(source)]
+        found = found or [source for source in sources if search.reads(source)]
+        found.sort(key=lambda source: (source not in open_texts, distance(source, str(target))))
+        return tuple(Path(source) for source in found)
 
 
 class _Search:
-    """One search for the readers of one file; what headers include is resolved once per set of search folders."""
+    """One search for the readers of one file; what a header includes is resolved once per set of search folders."""
 
-    def __init__(self, index: IncludeIndex, target: Path, open_texts: Mapping[str, str], roots: Sequence[Path]) -> None:
+    def __init__(
+        self,
+        index: IncludeIndex,
+        target: Path,
+        include_dirs: Callable[[str], tuple[str, ...]],
+        open_texts: Mapping[str, str],
+        roots: Sequence[Path],
+    ) -> None:
         self._index = index
+        self._include_dirs = include_dirs
         self._open_texts = open_texts
         self._target = os.path.realpath(target)
+        self._name = target.name
         self._inside = tuple(f"{root}{os.sep}" for root in roots) or (f"{target.parent}{os.sep}",)
         self._resolved: dict[tuple[str, str, tuple[str, ...]], str | None] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}
         self._leads_nowhere: set[tuple[str, tuple[str, ...]]] = set()
 
-    def reads(self, source: Path, include_dirs: tuple[str, ...], depth: int) -> bool:
-        """Whether `source` includes the target within `depth` steps."""
+    def includes_directly(self, source: str) -> bool:
+        """Whether one of the source's own lines names the target."""
+        texts = [text for text in self._includes(source) if text.endswith(self._name)]
+        if not texts:
+            return False
+        dirs = self._include_dirs(source)
+        found = (self._resolve(text, os.path.dirname(source), dirs) for text in texts)
+        return any(path is not None and self._is_target(path) for path in found)
+
+    def reads(self, source: str) -> bool:
+        """Whether the source includes the target through other files of the workspace."""
+        if not self._includes(source):
+            return False
+        dirs = self._include_dirs(source)
         seen: set[str] = set()
-        level = [str(source)]
-        for _ in range(depth):
+        level = [source]
+        for _ in range(_MAX_DEPTH):
             following: list[str] = []
             for path in level:
-                for text in self._index.includes(path, self._open_texts):
-                    found = self._resolve(text, os.path.dirname(path), include_dirs)
-                    if found is None or found in seen or (found, include_dirs) in self._leads_nowhere:
+                for text in self._includes(path):
+                    found = self._resolve(text, os.path.dirname(path), dirs)
+                    if found is None or found in seen or (found, dirs) in self._leads_nowhere:
                         continue
                     seen.add(found)
                     if self._is_target(found):
                         return True
                     if found.startswith(self._inside):
                         following.append(found)
+            if not following:
+                self._leads_nowhere.update((found, dirs) for found in seen)
+                return False
             level = following
-        if depth == _MAX_DEPTH and not level:
-            self._leads_nowhere.update((found, include_dirs) for found in seen)
         return False
+
+    def _includes(self, path: str) -> tuple[str, ...]:
+        if path not in self._texts:
+            self._texts[path] = self._index.includes(path, self._open_texts)
+        return self._texts[path]
 
     def _is_target(self, path: str) -> bool:
         return path == self._target or (
@@ -116,20 +137,20 @@ class _Search:
         return self._resolved[key]
 
 
-def cuda_sources_near(document: Path, roots: Sequence[Path], *, most: int = 4_000) -> tuple[Path, ...]:
+def cuda_sources_near(document: Path, roots: Sequence[Path], *, most: int = 4_000) -> tuple[str, ...]:
     """CUDA sources of the workspace folder that holds the document (of its own folder where none does)."""
     root = next((root for root in roots if document.is_relative_to(root)), None)
-    found: list[Path] = []
+    found: list[str] = []
     for n_folders, (folder, names, files) in enumerate(os.walk(root or document.parent)):
         names[:] = sorted(name for name in names if root and name[0] != "." and name not in _SKIPPED_FOLDERS)
-        found += [Path(folder, name) for name in files if name.endswith(CUDA_SUFFIX)]
+        found += [os.path.join(folder, name) for name in files if name.endswith(CUDA_SUFFIX)]
         if n_folders > 5_000 or len(found) > most:
             break
     return tuple(found[:most])
 
 
-def distance(path: Path, target: Path) -> tuple[int, str]:
+def distance(path: str, target: str) -> tuple[int, str]:
     """Steps from folder to folder, then the name."""
-    here, there = path.parent.parts, target.parent.parts
+    here, there = os.path.dirname(path).split(os.sep), os.path.dirname(target).split(os.sep)
     n_common = len(os.path.commonprefix([here, there]))
-    return len(here) + len(there) - 2 * n_common, str(path)
+    return len(here) + len(there) - 2 * n_common, path

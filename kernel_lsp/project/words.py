@@ -11,7 +11,9 @@ from typing import Literal
 
 Platform = Literal["posix", "windows"]
 
+_PLAIN = re.compile(r"""[^\s\\'"<>|&;()]+""")
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
+_BLANKS = " \t\r\n\v\f"  # a no-break space is a letter like others
 _OPERATORS = ("&&", "||", ";", "|", "&", "\n", "(", ")")
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>\||>&|<&|<<<|<<|<>|>|<)")
 
@@ -72,7 +74,7 @@ def response_words(text: str, platform: Platform) -> tuple[str, ...]:
         elif letter == '"':
             quoted = not quoted
             word = word or ""
-        elif letter.isspace() and not quoted:
+        elif letter in _BLANKS and not quoted:
             if word is not None:
                 words.append(word)
             word = None
@@ -101,6 +103,11 @@ def _posix_tokens(line: str, *, operators: bool = True) -> list[tuple[str, bool]
         word = None
 
     while position < len(line):
+        plain = _PLAIN.match(line, position)
+        if plain:
+            word = (word or "") + plain.group()
+            position = plain.end()
+            continue
         letter = line[position]
         if letter == "\\":
             if position + 1 < len(line) and line[position + 1] != "\n":
@@ -129,7 +136,7 @@ def _posix_tokens(line: str, *, operators: bool = True) -> list[tuple[str, bool]
             flush()
             tokens.append((text, True))
             position += len(text.lstrip("0123456789"))
-        elif letter.isspace():
+        elif letter in _BLANKS:
             flush()
             position += 1
         else:
@@ -193,7 +200,7 @@ def _windows_tokens(line: str) -> list[tuple[str, bool]]:
             else:
                 quoted = not quoted
             position += 1
-        elif letter.isspace() and not quoted:
+        elif letter in _BLANKS and not quoted:
             flush()
             position += 1
         else:

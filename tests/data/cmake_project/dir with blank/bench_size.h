@@ -1,0 +1,1 @@
+#define BENCH_SIZE 256

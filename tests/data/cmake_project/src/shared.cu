@@ -1,0 +1,1 @@
+__device__ float far_away(float value) { return value * TILE_WIDTH; }
