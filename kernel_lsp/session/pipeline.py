@@ -23,6 +23,7 @@ from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, out
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.source.kernels import scan
+from kernel_lsp.source.macros import defines_of
 
 DEFAULT_GPU = "RTX 3070 Ti"
 DEFAULT_ARCH = "sm_86"
@@ -57,7 +58,7 @@ class Pipeline:
         except OSError as error:
             reason = f"{request.document} cannot be read ({error.strerror or error})"
             return failed_outcome(str(request.document), reason)
-        scanned = loop.run_in_executor(self._thread, scan, plan.text)
+        scanned = loop.run_in_executor(self._thread, scan, plan.text, defines_of(plan.command.flags))
         built = await build(
             plan.command,
             toolchain,

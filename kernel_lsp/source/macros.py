@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernel_lsp.source.expressions import UnknownValueError
@@ -107,3 +107,26 @@ def substitute(macro: Macro, arguments: list[list[str]]) -> list[str]:
         if len(words) > _MAX_SUBSTITUTED_WORDS:
             raise UnknownValueError
     return words
+
+
+def defines_of(flags: Sequence[str]) -> Mapping[str, str] | None:
+    """The macros that nvcc flags define; None where a header forced in by them could define more."""
+    defines: dict[str, str] = {}
+    words = iter(flags)
+    for word in words:
+        name, sign, value = word.partition("=")
+        if name in ("-include", "--pre-include"):
+            return None
+        if name in ("-D", "--define-macro", "-U", "--undefine-macro"):
+            text = value if sign else next(words, "")
+        elif word.startswith(("-D", "-U")):
+            name, text = word[:2], word[2:]
+        else:
+            continue
+        for definition in text.split(","):  # nvcc reads lists
+            macro, sign, body = definition.partition("=")
+            if name in ("-U", "--undefine-macro"):
+                defines.pop(macro, None)
+            elif macro:
+                defines[macro] = body if sign else "1"
+    return defines
