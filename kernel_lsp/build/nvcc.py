@@ -9,41 +9,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_lsp.build import process
+from kernel_lsp.build.arguments import (
+    base_argv,
+    build_environment,
+    deciding_variables,
+    overlay_copy,
+    quote_folder,
+    refusal,
+    shown_argv,
+    tool_identity,
+)
 from kernel_lsp.build.digests import FileDigests
 from kernel_lsp.build.includes import ReadAhead
 from kernel_lsp.build.messages import compiler_messages, failure_reason
 from kernel_lsp.build.result import BuildResult, BuildStatus
 from kernel_lsp.build.store import FORMAT, BuildStore, StoredBuild
 from kernel_lsp.project.command import BuildCommand
-from kernel_lsp.project.shell_hazard import path_hazard, shell_hazard
+from kernel_lsp.project.shell_hazard import path_hazard
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.source.digest import content_digest, recipe_digest
 from kernel_lsp.source.message import CompilerMessage
 
 DEFAULT_TIME_LIMIT_S = 300.0
 DEFAULT_OUTPUT_LIMIT_BYTES = 4 << 20
-
-# nvcc reads flags from the first two, gcc writes dependency files where the next two say.
-_NOT_PASSED_ON = (
-    "NVCC_PREPEND_FLAGS",
-    "NVCC_APPEND_FLAGS",
-    "DEPENDENCIES_OUTPUT",
-    "SUNPRO_DEPENDENCIES",
-    "GCC_COLORS",
-    "LANG",
-    "LANGUAGE",
-)
-# What else decides which headers are read, and so belongs to the recipe.
-_DECIDES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "NVCC_CCBIN")
-_DECIDES_WINDOWS = ("INCLUDE", "CL", "_CL_")
 
 
 async def build(
@@ -72,15 +66,15 @@ async def build(
         text = source.read_bytes() if overlay_text is None else overlay_text
     except OSError as error:
         return _result(command, "failed", f"{source} cannot be read: {error.strerror}.", (), source)
-    base = _base(command, toolchain.nvcc.path)
+    base = base_argv(command, toolchain.nvcc.path)
     shown = shown_argv(command, toolchain.nvcc.path)
     variables = build_environment(command, os.environ if environment is None else environment)
-    if hazard := _hazard(base[1:], source, command.cwd):
-        return _result(command, "failed", hazard, shown, source)
+    if refused := refusal(base[1:], source, command.cwd):
+        return _result(command, "failed", refused, shown, source)
     if overlay_text is not None and source != command.document.absolute():
         return _result(command, "skipped", "A header's unsaved text cannot be built; save it.", shown, source)
     if not command.cwd.is_dir():
-        return _result(command, "failed", f"Not built: the folder {command.cwd} does not exist.", shown, source)
+        return _result(command, "failed", f"The working folder {command.cwd} does not exist.", shown, source)
     text_digest = content_digest(text)
     key = recipe_digest(
         [
@@ -88,9 +82,8 @@ async def build(
             *shown,
             "saved" if overlay_text is None else "overlay",
             str(command.cwd),
-            *_tool_identity(toolchain, variables),
-            *(f"{name}={variables.get(name, '')}" for name in (*_DECIDES, *_DECIDES_WINDOWS)),
-            *(f"{name}={value}" for name, value in command.environment),
+            *tool_identity(toolchain, variables),
+            *deciding_variables(variables),
             text_digest,
         ]
     )
@@ -105,23 +98,9 @@ async def build(
                 output_limit_bytes,
             )
     except OSError as error:
-        reason = f"Not built: no temporary folder for the compiler ({error.strerror or error})."
+        reason = f"There is no temporary folder for the compiler ({error.strerror or error})."
         return _result(command, "failed", reason, shown, source)
     return _finish(command, run, shown, source, store, key, text_digest, overlay_text is not None, time_limit_s)
-
-
-def shown_argv(command: BuildCommand, nvcc: Path) -> tuple[str, ...]:
-    """The build as a person would repeat it, without what leads the outputs into a run folder."""
-    return (*_base(command, nvcc), str(command.source.absolute()))
-
-
-def build_environment(command: BuildCommand, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables nvcc runs with: the given ones without those that smuggle in flags or outputs, messages in
-    English, and the entry's allow-listed ones."""
-    variables = {name: value for name, value in environment.items() if name not in _NOT_PASSED_ON}
-    variables.update(command.environment)
-    variables["LC_ALL"] = "C"
-    return variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +133,8 @@ async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Ru
     extra: tuple[str, ...] = ()
     if plan.overlay_text is not None:
         compiled = plan.folder / plan.source.name
-        compiled.write_bytes(_overlay(plan.overlay_text, plan.source))
-        extra = _quote_folder(plan.source.parent)
+        compiled.write_bytes(overlay_copy(plan.overlay_text, plan.source))
+        extra = quote_folder(plan.source.parent)
     argv = (*plan.base, *extra, "--keep", "--keep-dir", str(kept), "-o", str(output), str(compiled))
     if hazard := path_hazard(str(plan.folder)):
         raise OSError(f"{plan.folder}: {hazard}")
@@ -256,58 +235,8 @@ def _result(
     return BuildResult(status, reason, argv, command.cwd, command.arch, 0.0, False, None, (), (str(source),), "")
 
 
-def _base(command: BuildCommand, nvcc: Path) -> tuple[str, ...]:
-    language = () if command.source.suffix == ".cu" or "-x" in command.flags else ("-x", "cu")
-    return (str(nvcc), *command.flags, *language, "-cubin", "-lineinfo", f"-arch={command.arch}")
-
-
-def _hazard(arguments: tuple[str, ...], source: Path, cwd: Path) -> str | None:
-    """The last guard before nvcc, whoever made the command: nvcc runs its steps through a shell."""
-    for argument in arguments:
-        if hazard := shell_hazard(argument):
-            return f"Not built with the argument {argument!r}: {hazard}. Remove it from the flags."
-    for path in (source, cwd):
-        if hazard := path_hazard(str(path)):
-            return f"Not built in {path}: {hazard}. Rename the file or folder."
-    return None
-
-
-def _overlay(text: bytes, source: Path) -> bytes:
-    """The text under the source's own name and line numbers."""
-    name = os.fsencode(source).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-    return b'#line 1 "' + name + b'"\n' + text.removeprefix(b"\xef\xbb\xbf")
-
-
-def _quote_folder(folder: Path) -> tuple[str, ...]:
-    """Arguments that let `#include "..."` of the copy look in the original's folder, and `<...>` not."""
-    if sys.platform == "win32":  # cl has no such option
-        return ("-I", str(folder))
-    return ("-Xcompiler", "-iquote", "-Xcompiler", f'"{folder}"')
-
-
 def _older(path: str, moment_ns: int) -> bool:
     try:
         return Path(path).stat().st_mtime_ns < moment_ns
     except OSError:
         return False
-
-
-def _tool_identity(toolchain: Toolchain, variables: Mapping[str, str]) -> list[str]:
-    """What tells one compiler from another without running it: version where known, size and time of the programs."""
-    nvcc = toolchain.nvcc
-    assert nvcc is not None
-    toolkit = toolchain.toolkit or nvcc.path.resolve().parent.parent
-    host = variables.get("NVCC_CCBIN") or shutil.which(
-        "cl" if sys.platform == "win32" else "gcc", path=variables.get("PATH", "")
-    )
-    programs = [nvcc.path, toolkit / "bin" / "ptxas", toolkit / "nvvm" / "bin" / "cicc"]
-    programs += [Path(host)] if host else []
-    return [nvcc.version or "", *(_stamp(program) for program in programs)]
-
-
-def _stamp(program: Path) -> str:
-    try:
-        status = program.stat()
-    except OSError:
-        return f"{program} absent"
-    return f"{program} {status.st_size} {status.st_mtime_ns}"

@@ -55,7 +55,6 @@ class Scratch:
         if self._root is not None:
             with contextlib.suppress(OSError):
                 self._root.mkdir(parents=True, exist_ok=True)
-                remove_stale(self._root)
                 self._parent = Path(tempfile.mkdtemp(prefix="server-", dir=self._root))
                 self._lock = _take_lock(self._parent / _LOCK_NAME)
         if self._parent is None or not self._parent.is_dir():

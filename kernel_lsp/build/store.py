@@ -20,7 +20,7 @@ from typing import Any
 import platformdirs
 
 from kernel_lsp.build.digests import FileDigests
-from kernel_lsp.build.scratch import Scratch
+from kernel_lsp.build.scratch import Scratch, remove_stale
 from kernel_lsp.source.digest import content_digest, recipe_digest
 from kernel_lsp.source.message import CompilerMessage, MessageNote
 
@@ -60,6 +60,8 @@ class BuildStore:
         self.folder = folder
         self.digests = FileDigests()
         self.scratch = Scratch(None if folder is None else folder / "tmp")
+        if folder is not None:
+            remove_stale(folder / "tmp")  # of a server that was killed
         self.trouble: str | None = None
         self._budget_bytes = budget_bytes
         self._root = None if folder is None else folder / f"builds-{FORMAT}"

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kernel_lsp import __version__
-from kernel_lsp.build.nvcc import shown_argv
+from kernel_lsp.build.arguments import shown_argv
 from kernel_lsp.build.probe import Gpu
 from kernel_lsp.build.store import CACHE_VARIABLE, DEFAULT_BUDGET_BYTES, BuildStore, default_cache_folder
 from kernel_lsp.cli.common import add_common_options, request_for
