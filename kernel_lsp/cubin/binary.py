@@ -23,7 +23,8 @@ def read_cubin(data: bytes) -> Cubin:
         if not symbol.is_kernel:
             inner.setdefault(symbol.section, []).append(symbol)
     numbers = function_numbers(elf)
-    ptx = read_ptx(elf.content(elf.section(".nv_debug_ptx_txt")))
+    # One section per linked file: ".nv_debug_ptx_txt", or with a number behind it.
+    ptx = read_ptx(b"\0".join(elf.content(s) for s in elf.sections if s.name.startswith(".nv_debug_ptx_txt")))
     definitions = _definitions(elf)
     kernel_of = {kernel.section: kernel.name for kernel in kernels}
     return Cubin(

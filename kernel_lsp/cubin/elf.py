@@ -30,8 +30,8 @@ _SYMBOL_FUNCTION = 2
 _ENTRY_BIT = 0x10  # in st_other: the function is a kernel
 _OSABI_CUDA_12 = 0x33  # before CUDA 13 the architecture sits in the low byte of e_flags
 _OSABI_CUDA_13 = 0x41
-_COMPAT_ISA_CLASS = 9  # in .nv.compat: which suffix the architecture has
-_ISA_CLASS_SUFFIX = {0: "", 1: "a", 2: "f"}
+_COMPAT_ISA_CLASS = 9  # in .nv.compat; family code (sm_100f) is not told apart from the plain one
+_ISA_CLASS_ACCELERATED = 1
 _OLD_FLAG_ACCELERATED = 0x800  # the same in e_flags before CUDA 13
 
 # Attribute formats of .nv.info: none, one byte, two bytes, sized payload.
@@ -247,7 +247,7 @@ def _arch(elf: CubinElf, osabi: int, flags: int) -> str:
         number, suffix = (flags >> 8) & 0xFF, ""
         for attribute in elf.attributes(elf.section(".nv.compat")):
             if attribute.code == _COMPAT_ISA_CLASS:
-                suffix = _ISA_CLASS_SUFFIX.get(attribute.number(), "")
+                suffix = "a" if attribute.number() == _ISA_CLASS_ACCELERATED else ""
     elif osabi == _OSABI_CUDA_12:
         number, suffix = flags & 0xFF, "a" if flags & _OLD_FLAG_ACCELERATED else ""
     else:

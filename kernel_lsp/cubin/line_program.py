@@ -21,7 +21,9 @@ from kernel_lsp.source.position import SourceLine
 _EXTENDED_END_SEQUENCE, _EXTENDED_SET_ADDRESS = 1, 2
 _NVIDIA_INLINED_AT, _NVIDIA_FUNCTION = 0x90, 0x91
 _MAX_LINE = 1 << 31
-_ESCAPED_BYTES = re.compile(rb"(?:\\[23][0-7]{2})+")
+_ESCAPES = re.compile(rb"(?:\\[0-3][0-7]{2})+|\\\\")
+_ESCAPED_END = re.compile(rb"\\[23][0-7]{2}\Z")
+_ESCAPE_DIGITS = re.compile(rb"[23][0-7]{2}")
 
 
 @dataclass(slots=True)
@@ -85,22 +87,22 @@ def _read_unit(content: bytes, at: int) -> tuple[LineUnit, int]:
     if not line_range or not opcode_base:
         raise CubinError("damaged cubin: .debug_line has no line range")
     names = fixed + 5 + opcode_base - 1
-    directories = [""]
+    directories = [b""]
     while content[names]:
         stop = content.index(0, names)
-        directories.append(_text(content[names:stop]))
+        directories.append(content[names:stop])
         names = stop + 1
     names += 1
     files = [""]
     while content[names]:
         stop = content.index(0, names)
-        name = _text(content[names:stop])
+        name = content[names:stop]
         directory, names = _unsigned(content, stop + 1)
         _, names = _unsigned(content, names)
         _, names = _unsigned(content, names)
         if directory >= len(directories):
             raise CubinError(f"damaged cubin: .debug_line names directory {directory} of {len(directories) - 1}")
-        files.append(_joined(directories[directory], name))
+        files.append(_path(directories[directory], name))
         if names > end:
             raise CubinError("damaged cubin: the file names of .debug_line run past its end")
     start = at + 10 + header_length
@@ -248,24 +250,26 @@ def _sequence_starts(
     return starts
 
 
-def _joined(directory: str, name: str) -> str:
-    if not directory or name.startswith("/") or re.match(r"[A-Za-z]:[\\/]", name):
-        return name
-    return f"{directory}/{name}"
+def _path(directory: bytes, name: bytes) -> str:
+    r"""A file's path. PTX writes a backslash as two, and each byte of a letter outside ASCII as three octal digits.
+
+    ptxas keeps that spelling, and takes the last backslash for the end of the directory even inside an escape:
+    `ko\321\204.cuh` arrives as the directory `ko\321` with the file `204.cuh`.
+    """
+    trailing = len(directory) - len(directory.rstrip(b"\\"))
+    if not directory or name.startswith(b"/"):
+        whole = name
+    elif trailing % 2 or (_ESCAPED_END.search(directory) and _ESCAPE_DIGITS.match(name)):
+        whole = directory + b"\\" + name
+    else:
+        whole = directory + b"/" + name
+    return _ESCAPES.sub(_unescaped, whole).decode("utf-8", "surrogateescape")
 
 
-def _text(raw: bytes) -> str:
-    """A path; nvcc writes each byte of a letter outside ASCII as a backslash and three octal digits."""
-
-    def unescaped(match: re.Match[bytes]) -> bytes:
-        octets = bytes(int(digits, 8) for digits in match[0].decode("ascii").split("\\")[1:])
-        try:
-            octets.decode("utf-8")
-        except UnicodeDecodeError:
-            return match[0]  # a directory of a Windows path that happens to look like one
-        return octets
-
-    return _ESCAPED_BYTES.sub(unescaped, raw).decode("utf-8", "surrogateescape")
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    if match[0] == b"\\\\":
+        return b"\\"
+    return bytes(int(digits, 8) for digits in match[0].decode("ascii").split("\\")[1:])
 
 
 def _unsigned(content: bytes, at: int) -> tuple[int, int]:

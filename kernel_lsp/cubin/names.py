@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
-from pydemumble import demangle
+from kernel_lsp.cubin.demangle import demangled, function_prefix
 
-# The demangler recurses: this many characters are safe on a thread's stack of 1 MB. Longer names stay mangled.
-_LONGEST_MANGLED = 6000
-_LONGEST_SHORT = 72
+_LONGEST_SHORT = 80
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 # nvcc makes the names of internal symbols unique with a namespace of its own.
 _NVCC_UNIQUE = re.compile(r"_INTERNAL_[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}::")
-_LAMBDA = re.compile(r"([\w:~]+)(?:<[^<>]*>)?\([^()]*\)(?: const)?::'lambda(\d*)'\([^()]*\)")
+_LAMBDA = re.compile(
+    r"\b([\w:~]{1,200})(?:<[^<>]{0,300}>)?\([^()]{0,300}\)(?: const)?::'lambda(\d{0,9})'\([^()]{0,300}\)"
+)
 _OPERATOR = re.compile(r"operator(?:\(\)|\[\]|->\*?|<=>|<<=?|>>=?|[<>]=?|[^\w\s(<]+)")
+_VERSION_NAMESPACE = re.compile(r"\b(?:(?:CUB|THRUST|CCCL)_\d+_\w+::|__[1-9]::)")
 _OPEN, _CLOSE = "(<[{", ")>]}"
 
 
@@ -26,13 +29,18 @@ class FunctionName:
     short: str
 
 
+@lru_cache(maxsize=4096)
 def function_name(mangled: str) -> FunctionName:
     """The names of a function; a name that cannot be demangled stands for itself."""
-    full = demangle(mangled) if mangled.startswith("_Z") and len(mangled) <= _LONGEST_MANGLED else ""
+    full = demangled(mangled)
     if not full:
-        return FunctionName(mangled, mangled)
-    full = _NVCC_UNIQUE.sub("", full)
-    return FunctionName(full, _abbreviated(_lambdas_numbered(_without_types(full))))
+        return FunctionName(mangled, function_prefix(mangled) or mangled)
+    if "_INTERNAL_" in full:
+        full = _NVCC_UNIQUE.sub("", full)
+    short = _VERSION_NAMESPACE.sub("", _without_types(full))
+    if "'lambda" in short:
+        short = _LAMBDA.sub(_lambda_number, short)
+    return FunctionName(full, _abbreviated(short) if len(short) > _LONGEST_SHORT else short)
 
 
 def _without_types(full: str) -> str:
@@ -57,39 +65,25 @@ def _without_types(full: str) -> str:
     return full[:start]
 
 
-def _lambdas_numbered(name: str) -> str:
+def _lambda_number(match: re.Match[str]) -> str:
     """`launch(float*)::'lambda0'(float)` -> `launch::lambda#2`."""
-    return _LAMBDA.sub(lambda match: f"{match[1]}::lambda#{int(match[2]) + 2 if match[2] else 1}", name)
+    return f"{match[1]}::lambda#{int(match[2]) + 2 if match[2] else 1}"
 
 
 def _abbreviated(name: str) -> str:
-    """Innermost template arguments become `<...>`, level by level, until the name has a length one can read."""
-    while len(name) > _LONGEST_SHORT:
-        depths = _template_depths(name)
-        deepest = max(depths, default=0)
-        if deepest == 0:
-            break
-        kept = []
-        for at, letter in enumerate(name):
-            if depths[at] < deepest:
-                kept.append(letter)
-            elif at and depths[at - 1] < deepest:
-                kept.append("\N{HORIZONTAL ELLIPSIS}")
-        shorter = "".join(kept)
-        if len(shorter) >= len(name):
-            break
-        name = shorter
-    return name
-
-
-def _template_depths(name: str) -> list[int]:
-    """For each character how many `<` enclose it; arguments already left out do not count as a level."""
-    masked = _OPERATOR.sub(lambda match: "_" * len(match[0]), name).replace("<\N{HORIZONTAL ELLIPSIS}>", "___")
+    """The innermost template arguments become an ellipsis, level by level, until one can read the name."""
     depths, depth = [], 0
-    for at, letter in enumerate(masked):
-        if letter == ">" and masked[at - 1] != "-":
-            depth -= 1
-        depths.append(max(depth, 0))
-        if letter == "<":
-            depth += 1
-    return depths
+    for letter in _OPERATOR.sub(lambda match: "_" * len(match[0]), name):
+        depth -= letter == ">"
+        depths.append(depth)
+        depth += letter == "<"
+    short = name
+    for kept in range(max(depths) - 1, -1, -1):
+        short = "".join(
+            letter if depths[at] <= kept else _ELLIPSIS
+            for at, letter in enumerate(name)
+            if depths[at] <= kept or depths[at - 1] <= kept
+        )
+        if len(short) <= _LONGEST_SHORT:
+            break
+    return short

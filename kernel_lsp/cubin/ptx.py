@@ -7,8 +7,9 @@ recurse, each by themselves or through a function they call. Lines in `.nv_debug
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _NAME = rb"[A-Za-z_$%][\w$]*"
@@ -16,6 +17,7 @@ _HEAD = re.compile(rb"\.(entry|func)\s*(?:\([^()]*\)\s*)?(" + _NAME + rb")")
 _MIN_BLOCKS = re.compile(rb"\.minnctapersm\s+(\d{1,9})\b")
 _EXTERN_SHARED = re.compile(rb"\.extern\s+\.shared\s[^;]{0,400}?(" + _NAME + rb")\s*\[\s*\]\s*;")
 _CALL = re.compile(rb"\bcall[.\w]*\s[^;]{0,100000};")
+_IN_NAMES = b".%$_" + string.ascii_letters.encode() + string.digits.encode()
 _LINE_ENDS = bytes.maketrans(b"\0", b"\n")
 
 
@@ -61,9 +63,14 @@ def read_ptx(section: bytes) -> dict[str, PtxKernel]:
     return kernels
 
 
-def _uses(text: bytes, name: bytes) -> Iterable[int]:
+def _uses(text: bytes, name: bytes) -> Iterator[int]:
     """Places where the name stands as a whole word."""
-    return (use.start() for use in re.finditer(rb"(?<![\w$%.])" + re.escape(name) + rb"(?![\w$])", text))
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if text[at - 1 : at].translate(None, _IN_NAMES) and text[end : end + 1].translate(None, _IN_NAMES[1:]):
+            yield at
+        at = text.find(name, end)
 
 
 def _reached(names: Iterable[bytes], callees: dict[bytes, set[bytes]]) -> set[bytes]:
