@@ -1,0 +1,91 @@
+"""Turns local memory accesses into what they are for: register spills, local arrays, or the calling convention.
+
+ptxas (12.6 and later) lists the instructions that spill or refill. Every other access to local memory is to an array or
+to a variable whose address is taken, or, in code with calls, saves a register or passes an argument as CUDA's calling
+convention asks (printf's arguments, for one). An address [R1] or [R1+0x10] is a fixed slot of the frame; any other base
+means a run-time index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from kernel_lsp.cubin.flow import Flow
+from kernel_lsp.cubin.sass import NEVER_GUARD, Sass
+
+_SLOT = re.compile(r"\[R1(?:\+(-?0x[0-9a-f]+))?\]")
+# Registers that a called function gives back as it found them.
+_CALLEE_SAVED = re.compile(r"\bR(2|1[6-9]|2\d|3[01])\b")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAccess:
+    """One LDL or STL that can run. `purpose`: "spill", "array", "convention", or None where ptxas did not say."""
+
+    row: int
+    is_store: bool
+    width_bytes: int
+    purpose: str | None
+    slot: int | None  # byte offset from the stack pointer; None: the index is computed at run time
+    loop_depth: int
+
+
+def local_accesses(sass: Sass, flow: Flow, spill_offsets: Collection[int] | None) -> tuple[LocalAccess, ...]:
+    """The local memory accesses of a section, by row.
+
+    `spill_offsets`: byte offsets that the cubin lists as spills and refills; None where it lists none because its
+    ptxas does not (before 12.6): then fixed slots have no known purpose.
+    """
+    code = flow.code
+    kinds = {
+        index: form.opcode.kind
+        for index, form in enumerate(sass.forms)
+        if form.opcode.kind in ("local_load", "local_store")
+    }
+    found: list[LocalAccess] = []
+    for row in range(code.start, code.padding):
+        kind = kinds.get(int(sass.form[row]))
+        if kind is None or sass.guard[row] == NEVER_GUARD:
+            continue
+        form = sass.forms[int(sass.form[row])]
+        slot = _SLOT.search(form.operands)
+        found.append(
+            LocalAccess(
+                row=row,
+                is_store=kind == "local_store",
+                width_bytes=form.opcode.width_bytes or 4,
+                purpose=_purpose(int(sass.pc[row]), bool(slot), spill_offsets, flow, row, form.operands),
+                slot=int(slot[1] or "0", 16) if slot else None,
+                loop_depth=int(flow.loop_depth[row - code.start]),
+            )
+        )
+    return tuple(_name_arguments(found, flow))
+
+
+def _name_arguments(found: list[LocalAccess], flow: Flow) -> list[LocalAccess]:
+    """Stores to slots that nothing here reads, in code that calls outside the section, are the call's arguments."""
+    calls_outside = any(call.callee is None for call in flow.calls)
+    if not calls_outside or any(access.slot is None for access in found):
+        return found
+    loaded = {access.slot for access in found if not access.is_store}
+    return [
+        replace(access, purpose="convention")
+        if access.is_store and access.purpose == "array" and access.slot not in loaded
+        else access
+        for access in found
+    ]
+
+
+def _purpose(
+    pc: int, is_slot: bool, spill_offsets: Collection[int] | None, flow: Flow, row: int, operands: str
+) -> str | None:
+    if spill_offsets is not None and pc in spill_offsets:
+        return "spill"
+    if not is_slot:
+        return "array"
+    in_callee = any(function.start <= row < function.stop for function in flow.code.functions[1:])
+    if in_callee and _CALLEE_SAVED.search(operands):
+        return "convention"
+    return "array" if spill_offsets is not None else None

@@ -1,0 +1,224 @@
+"""Turns a section's instructions into counts: per kernel, per loop and per source line.
+
+Counted by family, the opcode's first token. Moves that ptxas sends to arithmetic pipes are counted as MOV, not as
+arithmetic (HFMA2 of zeros with a constant, IMAD.MOV); instructions under @!PT never run and are not counted; the trap
+loop and padding behind the code are no instructions. Line 0 and NVIDIA's helper code have no line of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from kernel_lsp.cubin.flow import Flow, Loop
+from kernel_lsp.cubin.linemap import Frame, SectionLines
+from kernel_lsp.cubin.opcodes import Opcode
+from kernel_lsp.cubin.sass import NEVER_GUARD, Code, Form, Sass
+
+_ZERO_MULTIPLY = re.compile(r"^R\d+, -?RZ, -?RZ, ")
+_GLOBAL_LOADS = ("global_load", "generic_load")
+_ASYNC_LOADS = {"LDGSTS", "UBLKCP", "UTMALDG"}
+_INTEGER_MULTIPLIES = ("IDP", "IMAD")
+
+LineKey = tuple[str, int]  # file as the compiler wrote it, 1-based line
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWork:
+    """What one iteration of a loop does. Counts are warp instructions, bytes are per thread.
+
+    Rows of inner loops are left out of the counts; where those do compute or load, `inner_work` is true and the counts
+    are no whole iteration. `file` and lines tell where the loop is written: the innermost call of which all its
+    instructions are part; None where no line is known.
+    """
+
+    index: int  # in `Flow.loops`
+    depth: int
+    innermost: bool
+    reducible: bool
+    file: str | None
+    first_line: int | None
+    last_line: int | None
+    mix: dict[str, int]
+    compute_ops: int
+    compute_op: str | None  # the family that makes up most of compute_ops
+    load_ops: int  # global loads through registers
+    load_bytes: int | None  # of all global loads; None where a bulk copy's size is not in the text
+    async_load_ops: int  # LDGSTS, bulk and tensor copies from global memory
+    shared_stores: int
+    inner_work: bool
+
+
+def is_move(form: Form) -> bool:
+    """Whether an arithmetic opcode only moves a value: "IMAD.MOV.U32 R1, RZ, RZ, R2", "HFMA2 R1, -RZ, RZ, 0, 1"."""
+    family = form.opcode.family
+    if family == "IMAD":
+        return "MOV" in form.opcode.modifiers
+    return family == "HFMA2" and bool(_ZERO_MULTIPLY.match(form.operands))
+
+
+def counted_family(form: Form) -> str:
+    """The name under which an instruction is counted."""
+    return "MOV" if is_move(form) else form.opcode.family or "unknown"
+
+
+def counted_rows(sass: Sass, code: Code) -> npt.NDArray[np.int64]:
+    """The rows of a section that can run: all but padding and those under @!PT."""
+    return np.flatnonzero(sass.guard[code.start : code.padding] != NEVER_GUARD) + code.start
+
+
+def instruction_mix(sass: Sass, rows: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Number of instructions per family, most frequent first."""
+    totals: Counter[str] = Counter()
+    forms, counts = np.unique(sass.form[rows], return_counts=True)
+    for form, count in zip(forms.tolist(), counts.tolist(), strict=True):
+        totals[counted_family(sass.forms[form])] += count
+    return dict(sorted(totals.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass(frozen=True, eq=False)
+class LineRows:
+    """Rows of a section by line. `own`: each row once, under its innermost frame (None: no line known).
+    `within`: each row under every line of its chain of calls, so a call's line holds what was inlined there."""
+
+    own: dict[LineKey | None, tuple[int, ...]]
+    within: dict[LineKey, tuple[int, ...]]
+
+
+def rows_by_line(sass: Sass, code: Code, lines: SectionLines | None) -> LineRows:
+    """The countable rows of a section by source line."""
+    rows = counted_rows(sass, code)
+    if lines is None:
+        return LineRows({None: tuple(rows.tolist())} if len(rows) else {}, {})
+    at = lines.rows_at(sass.pc[rows].astype(np.int64))
+    own: dict[LineKey | None, list[int]] = {}
+    within: dict[LineKey, list[int]] = {}
+    chains: dict[int, tuple[LineKey, ...]] = {}
+    for row, table_row in zip(rows.tolist(), at.tolist(), strict=True):
+        if table_row not in chains:
+            chains[table_row] = _line_keys(lines.frames_of_row(table_row))
+        chain = chains[table_row]
+        own.setdefault(chain[0] if chain else None, []).append(row)
+        for key in dict.fromkeys(chain):
+            within.setdefault(key, []).append(row)
+    return LineRows(
+        {key: tuple(found) for key, found in own.items()}, {key: tuple(found) for key, found in within.items()}
+    )
+
+
+def _line_keys(frames: tuple[Frame, ...]) -> tuple[LineKey, ...]:
+    if not frames or frames[0].line == 0:
+        return ()
+    return tuple((frame.file, frame.line) for frame in frames if frame.line)
+
+
+def loop_work(sass: Sass, flow: Flow, lines: SectionLines | None) -> tuple[LoopWork, ...]:
+    """Every loop of a section with what one iteration does, outer loops before inner ones."""
+    return tuple(_work(sass, flow, index, loop, lines) for index, loop in enumerate(flow.loops))
+
+
+def _work(sass: Sass, flow: Flow, index: int, loop: Loop, lines: SectionLines | None) -> LoopWork:
+    rows = flow.rows_of_loop(loop)
+    rows = rows[sass.guard[rows] != NEVER_GUARD]
+    depth = flow.loop_depth[rows - flow.code.start]
+    own, inner = rows[depth == loop.depth], rows[depth > loop.depth]
+    counts = _Work.of(sass, own)
+    deeper = _Work.of(sass, inner)
+    place = _place(sass, rows, lines)
+    return LoopWork(
+        index=index,
+        depth=loop.depth,
+        innermost=loop.innermost,
+        reducible=loop.reducible,
+        file=place[0] if place else None,
+        first_line=place[1] if place else None,
+        last_line=place[2] if place else None,
+        mix=instruction_mix(sass, own),
+        compute_ops=counts.compute_ops,
+        compute_op=counts.compute_op,
+        load_ops=counts.load_ops,
+        load_bytes=counts.load_bytes,
+        async_load_ops=counts.async_load_ops,
+        shared_stores=counts.shared_stores,
+        inner_work=bool(deeper.compute_ops or deeper.load_ops or deeper.async_load_ops),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    compute_ops: int
+    compute_op: str | None
+    load_ops: int
+    load_bytes: int | None
+    async_load_ops: int
+    shared_stores: int
+
+    @classmethod
+    def of(cls, sass: Sass, rows: npt.NDArray[np.int64]) -> _Work:
+        tiers: dict[str, Counter[str]] = {"tensor": Counter(), "float": Counter(), "integer": Counter()}
+        loads = async_loads = stores = total_bytes = 0
+        is_size_known = True
+        forms, counts = np.unique(sass.form[rows], return_counts=True)
+        for number, count in zip(forms.tolist(), counts.tolist(), strict=True):
+            form = sass.forms[number]
+            opcode = form.opcode
+            tier = None if is_move(form) else _tier(opcode)
+            if tier:
+                tiers[tier][opcode.family] += count
+            is_async = opcode.family in _ASYNC_LOADS and not opcode.text.startswith("UBLKCP.G")
+            if opcode.kind in _GLOBAL_LOADS or is_async:
+                if is_async:
+                    async_loads += count
+                else:
+                    loads += count
+                is_size_known = is_size_known and opcode.width_bytes is not None
+                total_bytes += (opcode.width_bytes or 0) * count
+            stores += count * (opcode.kind == "shared_store")
+        chosen = next((tier for tier in tiers.values() if tier), Counter())
+        return cls(
+            compute_ops=chosen.total(),
+            compute_op=chosen.most_common(1)[0][0] if chosen else None,
+            load_ops=loads,
+            load_bytes=total_bytes if is_size_known else None,
+            async_load_ops=async_loads,
+            shared_stores=stores,
+        )
+
+
+@lru_cache(maxsize=4096)
+def _tier(opcode: Opcode) -> str | None:
+    """Which kind of compute an opcode is: tensor work outranks floating point, that outranks integer products."""
+    if opcode.kind == "tensor":
+        return "tensor" if opcode.flop != 0 else None
+    if opcode.kind == "compute" and opcode.flop and opcode.unit != "uniform":
+        return "float"
+    if opcode.family in _INTEGER_MULTIPLIES and not {"MOV", "SHL", "IADD", "X", "U32"} & set(opcode.modifiers):
+        return "integer"
+    return None
+
+
+def _place(sass: Sass, rows: npt.NDArray[np.int64], lines: SectionLines | None) -> tuple[str, int, int] | None:
+    """File, first and last line where a loop is written: one step inside the calls that all its rows share."""
+    if lines is None or not len(rows):
+        return None
+    table_rows = np.unique(lines.rows_at(sass.pc[rows].astype(np.int64)))
+    chains = [lines.frames_of_row(row)[::-1] for row in table_rows.tolist() if row >= 0]
+    chains = [chain for chain in chains if chain and chain[-1].line]
+    if not chains:
+        return None
+    level = 0
+    while all(len(chain) > level + 1 for chain in chains) and len({_key(chain[level]) for chain in chains}) == 1:
+        level += 1
+    frames = [chain[level] for chain in chains if chain[level].line]
+    file = Counter(frame.file for frame in frames).most_common(1)[0][0]
+    numbers = [frame.line for frame in frames if frame.file == file]
+    return file, min(numbers), max(numbers)
+
+
+def _key(frame: Frame) -> tuple[str, int, str | None]:
+    return frame.file, frame.line, frame.function

@@ -1,0 +1,127 @@
+"""Turns wait masks into producers: which instructions a barrier wait is for.
+
+An instruction with bit n in its wait mask holds the warp until scoreboard n is clear. Whatever set n since it was
+last waited for is a producer: a load whose result is needed ("write"), or a store or copy whose sources must not be
+overwritten yet ("read"). All paths count, loops' back edges too, so that a wait at the top of a loop finds the load
+of the iteration before. `feeds` tells a true consumer (it reads or overwrites a register that the producer writes)
+from a wait that merely shares the scoreboard; there are six of them, so waits for several loads are common.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from kernel_lsp.cubin.control import NO_BARRIER, barriers
+from kernel_lsp.cubin.flow import Flow
+from kernel_lsp.cubin.sass import NEVER_GUARD, Sass, guard_bit
+
+_BARRIERS = 6
+# DEPBAR.LE SBn, k waits for a scoreboard that it names in its operands instead of in the mask.
+_COUNTED_WAIT = "DEPBAR"
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """One instruction that a wait is for. `kind`: "write" (its result is awaited) or "read" (its sources)."""
+
+    row: int
+    barrier: int
+    kind: str
+    feeds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An instruction that waits for scoreboards, with all producers that may have set them, by row."""
+
+    row: int
+    producers: tuple[Producer, ...]
+
+
+def barrier_waits(sass: Sass, flow: Flow) -> tuple[Wait, ...]:
+    """Every wait of a section with its producers, by row; empty where control words are not known."""
+    control = sass.control
+    if control is None:
+        return ()
+    setters = _Setters(sass, flow)
+    waits: list[Wait] = []
+    for block in range(len(flow)):
+        if not flow.reachable[block]:
+            continue
+        pending = [set(rows) for rows in setters.at_start[block]]
+        for row in flow.rows(block):
+            waited = setters.waited(row)
+            if waited:
+                producers = [
+                    Producer(source, barrier, setters.kind(source, barrier), _feeds(sass, source, row))
+                    for barrier in waited
+                    for source in sorted(pending[barrier])
+                ]
+                waits.append(Wait(row, tuple(sorted(producers, key=lambda each: (each.row, each.barrier)))))
+            setters.advance(row, pending)
+    return tuple(sorted(waits, key=lambda wait: wait.row))
+
+
+def _feeds(sass: Sass, source: int, row: int) -> bool:
+    """Whether the waiting instruction touches a register that the producer writes, or overwrites one it reads."""
+    producer = sass.forms[int(sass.form[source])].registers
+    consumer = sass.forms[int(sass.form[row])].registers
+    reads = (consumer.uses or 0) | guard_bit(int(sass.guard[row]))
+    writes = consumer.defines or 0
+    return bool((producer.defines or 0) & (reads | writes) or (producer.uses or 0) & writes)
+
+
+class _Setters:
+    """Which rows may have set each scoreboard at the start of each block: a forward union over all paths."""
+
+    def __init__(self, sass: Sass, flow: Flow) -> None:
+        control = sass.control
+        if control is None:
+            raise ValueError("control words are not known")
+        self._write = control.write_barrier
+        self._read = control.read_barrier
+        self._mask = control.wait_mask
+        self._sass = sass
+        empty: tuple[frozenset[int], ...] = (frozenset(),) * _BARRIERS
+        self.at_start: list[tuple[frozenset[int], ...]] = [empty] * len(flow)
+        waiting = deque(range(len(flow)))
+        queued = [True] * len(flow)
+        while waiting:
+            block = waiting.popleft()
+            queued[block] = False
+            pending = [set(rows) for rows in self.at_start[block]]
+            for row in flow.rows(block):
+                self.advance(row, pending)
+            for target in flow.successors[block]:
+                known = self.at_start[target]
+                merged = tuple(old | new for old, new in zip(known, pending, strict=True))
+                if merged != known:
+                    self.at_start[target] = merged
+                    if not queued[target]:
+                        queued[target] = True
+                        waiting.append(target)
+
+    def waited(self, row: int) -> tuple[int, ...]:
+        """The scoreboards this row waits for until they are clear, those a DEPBAR names included."""
+        mask = barriers(int(self._mask[row]))
+        form = self._sass.forms[int(self._sass.form[row])]
+        if form.opcode.family == _COUNTED_WAIT and form.operands.startswith("SB"):
+            named = form.operands[2:3]
+            if named.isdigit() and int(named) < _BARRIERS:
+                mask = tuple(sorted({*mask, int(named)}))
+        return mask
+
+    def advance(self, row: int, pending: list[set[int]]) -> None:
+        """Updates the pending producers over one row: a full wait clears a scoreboard, a barrier adds its setter."""
+        for barrier in barriers(int(self._mask[row])):
+            pending[barrier].clear()
+        if self._sass.guard[row] == NEVER_GUARD:
+            return
+        for barrier in {int(self._write[row]), int(self._read[row])}:
+            if barrier < NO_BARRIER and barrier < _BARRIERS:
+                pending[barrier].add(row)
+
+    def kind(self, row: int, barrier: int) -> str:
+        """How `row` set the scoreboard."""
+        return "write" if self._write[row] == barrier else "read"
