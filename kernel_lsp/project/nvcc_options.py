@@ -19,12 +19,12 @@ ValueKind = Literal["none", "one", "list", "bool"]
 
 @dataclass(frozen=True, slots=True)
 class NvccOption:
-    """One row of the table; `glued`: the value may follow without a blank or `=`, as in -DX."""
+    """One row of the table; `glued`: the value may follow at once, as in -DX ("digits": only a number, as in -O3)."""
 
     long: str
     short: str
     value: ValueKind
-    glued: bool
+    glued: Literal["", "yes", "digits"]
     treatment: str
     why: str
 
@@ -51,7 +51,7 @@ class PatternRow:
 def nvcc_options() -> tuple[NvccOption, ...]:
     """All rows of `nvcc_options.csv`."""
     return tuple(
-        NvccOption(row["long"], row["short"], _kind(row["value"]), row["glued"] == "yes", row["class"], row["why"])
+        NvccOption(row["long"], row["short"], _kind(row["value"]), _glued_kind(row["glued"]), row["class"], row["why"])
         for row in _rows("nvcc_options.csv")
     )
 
@@ -68,8 +68,10 @@ def match_option(words: tuple[str, ...], position: int) -> MatchedOption | None:
     head, equals, tail = word.partition("=")
     option = _by_name().get(head)
     if option is None:
-        option = _glued().get(word[:2]) if not word.startswith("--") else None
-        return MatchedOption(option, (word,), word[2:].removeprefix("=")) if option and len(word) > 2 else None
+        option = _glued().get(word[:2]) if len(word) > 2 and not word.startswith("--") else None
+        if option is None or (option.glued == "digits" and not word[2:].isdecimal()):
+            return None
+        return MatchedOption(option, (word,), word[2:])
     if option.value == "none":
         return MatchedOption(option, (word,), "") if not equals else None
     if equals:
@@ -106,6 +108,13 @@ def _kind(text: str) -> ValueKind:
         if text == kind:
             return kind
     raise ValueError(f"nvcc_options.csv: value is {text!r}, not none, one, list or bool")
+
+
+def _glued_kind(text: str) -> Literal["", "yes", "digits"]:
+    for kind in ("", "yes", "digits"):
+        if text == kind:
+            return kind
+    raise ValueError(f"nvcc_options.csv: glued is {text!r}, not yes or digits")
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -49,6 +49,8 @@ def test_spellings() -> None:
     assert value("-DX=1") == ("--define-macro", "X=1", 1)
     assert value("-O3") == ("--optimize", "3", 1)
     assert value("-Ofc=max") == ("--Ofast-compile", "max", 1)
+    assert value("-m64") == ("--m64", "", 1)
+    assert value("-march=native") is value("-Ofast") is value("-tls") is None
     assert value("-lto") == ("--lto", "", 1)
     assert value("-lineinfo") == ("--generate-line-info", "", 1)
     # What nvcc itself calls an unknown option (tried with 13.0 and 13.5).
