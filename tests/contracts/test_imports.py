@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "kernel_lsp"
 
-CORE = {"source", "hardware", "cubin", "model", "findings", "report", "analysis"}
+CORE = {"source", "hardware", "cubin", "ncu", "model", "findings", "report", "analysis"}
 
 # package (or top-level module) -> what of kernel_lsp it may import besides itself
 MAY_IMPORT: dict[str, set[str]] = {
@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "analysis": {"findings", "model", "cubin", "hardware", "source"},
     "report": {"analysis", "findings", "model", "cubin", "hardware", "source"},
     "project": {"model", "source"},
-    "build": {"project", "source"},
+    "ncu": {"cubin", "source"},
+    "build": {"project", "ncu", "source"},
     "session": {"analysis", "build", "project", "report", "findings", "model", "cubin", "hardware", "source"},
     "lsp": {"session", "analysis", "report", "findings", "model", "hardware", "source"},
     "cli": {
@@ -29,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "session",
         "analysis",
         "build",
+        "ncu",
         "project",
         "report",
         "findings",
@@ -51,6 +53,7 @@ ONLY_IN: dict[str, set[str]] = {
     "tree_sitter": {"source"},
     "tree_sitter_cuda": {"source"},
     "platformdirs": {"build"},
+    "ncu_report": {"ncu"},
 }
 
 FORBIDDEN_IN_CORE = {"asyncio", "subprocess", "socket", "threading", "multiprocessing"}
