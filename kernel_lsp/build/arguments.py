@@ -37,7 +37,14 @@ def shown_argv(command: BuildCommand, nvcc: Path) -> tuple[str, ...]:
 def base_argv(command: BuildCommand, nvcc: Path) -> tuple[str, ...]:
     """Program and flags of the build, without source and outputs."""
     language = () if command.source.suffix == ".cu" or "-x" in command.flags else ("-x", "cu")
-    return (str(nvcc), *command.flags, *language, "-cubin", "-lineinfo", f"-arch={command.arch}")
+    return (str(nvcc), *command.flags, *language, "-cubin", "-lineinfo", *_architecture(command))
+
+
+def _architecture(command: BuildCommand) -> tuple[str, ...]:
+    """`-arch`, or both architectures where the build compiles for one and assembles for another (another program)."""
+    if command.virtual_arch in {"", command.arch.replace("sm_", "compute_")}:
+        return (f"-arch={command.arch}",)
+    return ("-gencode", f"arch={command.virtual_arch},code={command.arch}")
 
 
 def build_environment(command: BuildCommand, environment: Mapping[str, str]) -> dict[str, str]:

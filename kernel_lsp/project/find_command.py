@@ -25,7 +25,7 @@ from kernel_lsp.project.includers import CUDA_SUFFIX, IncludeIndex, cuda_sources
 from kernel_lsp.project.invocation import Invocation, dialect_of_flags
 from kernel_lsp.project.ninja_files import NinjaFiles
 from kernel_lsp.project.nvcc_options import match_option
-from kernel_lsp.project.shell_hazard import path_hazard
+from kernel_lsp.project.shell_hazard import HOST_PLATFORM, path_hazard
 
 FALLBACK_FLAGS = ("-std=c++17", "-O3")
 _SEARCH_WORDS = re.compile(
@@ -230,6 +230,7 @@ class _Finder:
         invocation = Invocation(dialect, dialect, words, str(directory), (), ())
         return read_invocation(
             invocation,
+            platform=HOST_PLATFORM,
             roots=(*self._roots, directory),
             environment=self._environment,
             from_user=from_user,
