@@ -34,6 +34,6 @@ class SectionText:
 def read_sections(text: str) -> Iterator[SectionText]:
     """The code sections of nvdisasm's text, in its order."""
     heads = list(_SECTION.finditer(text))
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
-        end = following.start() if following else len(text)
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    for head, end in zip(heads, ends, strict=False):
         yield SectionText(head[1], _LINE.findall(text, head.end(), end))

@@ -47,11 +47,16 @@ _MASKS = (GENERAL_MASK, PREDICATE_MASK, UNIFORM_MASK, UNIFORM_PREDICATE_MASK)
 
 @dataclass(frozen=True, slots=True)
 class CallEffect:
-    """What a call does to the registers around it: `reads` before it, `keeps` of those needed behind it, `writes`."""
+    """What a call does to the registers around it.
+
+    `reads`: needed before it; `keeps`: of those needed behind it, the ones needed before it too; `writes`: occupied by
+    the call itself; `creates`: may hold a value behind it.
+    """
 
     reads: int
     keeps: int
     writes: int
+    creates: int
 
 
 # (row of the call) -> its effect.
@@ -155,7 +160,12 @@ class _ReturnSites:
 
 
 def _outside_call(work: Transfer, row: int) -> CallEffect:
-    return CallEffect(work.reads[row - work.first] | STACK_POINTER, ALL_REGISTERS & ~CALL_CLOBBERS, CALL_CLOBBERS)
+    return CallEffect(
+        reads=work.reads[row - work.first] | STACK_POINTER,
+        keeps=ALL_REGISTERS & ~CALL_CLOBBERS,
+        writes=CALL_CLOBBERS,
+        creates=CALL_CLOBBERS,
+    )
 
 
 def _summaries(work: Transfer, flow: Flow, returns: _ReturnSites) -> CallModel:
@@ -163,12 +173,15 @@ def _summaries(work: Transfer, flow: Flow, returns: _ReturnSites) -> CallModel:
     entries = sorted({callee for callee in returns.callees.values() if callee is not None})
     reads = dict.fromkeys(entries, 0)
     keeps = dict.fromkeys(entries, 0)
+    created = 0
+    for written in work.writes[min(entries, default=flow.code.padding) - work.first :]:
+        created |= written
 
     def effect(row: int) -> CallEffect:
         callee = returns.callees[row]
         if callee is None:
             return _outside_call(work, row)
-        return CallEffect(reads[callee] | work.reads[row - work.first], keeps[callee], 0)
+        return CallEffect(reads[callee] | work.reads[row - work.first], keeps[callee], 0, created)
 
     while entries:
         nothing = solve(work, flow, effect, dict.fromkeys(returns.rows, 0))
@@ -256,7 +269,7 @@ def occupied_sets(
             continue
         exists = written_before[block]
         for row in flow.rows(block):
-            exists |= effects(row).writes if row in work.call_rows else work.writes[row - work.first]
+            exists |= effects(row).creates if row in work.call_rows else work.writes[row - work.first]
             existing[row - work.first] = exists
         live = 0
         for target in flow.successors[block]:
@@ -302,7 +315,7 @@ def _written_before(work: Transfer, flow: Flow, effects: CallModel) -> list[int]
     written = [0] * count
     for block in range(count):
         for row in flow.rows(block):
-            written[block] |= effects(row).writes if row in work.call_rows else work.writes[row - work.first]
+            written[block] |= effects(row).creates if row in work.call_rows else work.writes[row - work.first]
     before = [0] * count
     for root in flow.roots[1:]:
         before[root] = ALL_REGISTERS

@@ -132,6 +132,14 @@ def spilled_by(elf: CubinElf, function: Symbol, inner: Sequence[Symbol]) -> Spil
     return Spills(stored, loaded, None)
 
 
+def spill_offsets(elf: CubinElf, code: Section) -> frozenset[int] | None:
+    """Byte offsets in a code section of the instructions that spill or refill; None where the cubin cannot tell."""
+    annotated = _annotated_offsets(elf, code)
+    if annotated is None or not (annotated or _lists_spills(elf)):
+        return None
+    return frozenset(annotated)
+
+
 def _annotated_offsets(elf: CubinElf, code: Section) -> tuple[int, ...] | None:
     """Offsets of the instructions that spill or refill; None where a record of another kind is among them."""
     found: tuple[int, ...] = ()

@@ -1,0 +1,227 @@
+"""Blocks, loops, live registers, barrier producers and loop work of small listings, expected by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernel_lsp.cubin.flow import Flow, control_flow
+from kernel_lsp.cubin.liveness import live_registers
+from kernel_lsp.cubin.local_memory import local_accesses
+from kernel_lsp.cubin.mix import counted_rows, instruction_mix, loop_work, rows_by_line
+from kernel_lsp.cubin.sass import Sass
+from kernel_lsp.cubin.scoreboard import barrier_waits
+from kernel_lsp.model.ratio import load_ratio
+from tests.unit.sass.listing import control_word, decode
+
+NESTED = """
+    MOV R0, RZ
+.L_x_0:
+    MOV R1, RZ
+.L_x_1:
+    IADD3 R1, R1, 0x1, RZ
+    ISETP.LT.AND P0, PT, R1, 0x8, PT
+@P0 BRA `(.L_x_1)
+    IADD3 R0, R0, 0x1, RZ
+    ISETP.LT.AND P1, PT, R0, 0x8, PT
+@P1 BRA `(.L_x_0)
+    EXIT
+.L_x_2:
+    BRA `(.L_x_2)
+"""
+
+
+def flow_of(text: str, **known: dict[str, int]) -> tuple[Sass, Flow]:
+    sass = decode(text, **known)  # type: ignore[arg-type]
+    return sass, control_flow(sass, sass.codes[0])
+
+
+def test_nested_loops_and_no_trap_loop() -> None:
+    _, flow = flow_of(NESTED)
+    assert [(loop.depth, loop.innermost, loop.reducible) for loop in flow.loops] == [(1, False, True), (2, True, True)]
+    assert flow.loop_depth.tolist() == [0, 1, 2, 2, 2, 1, 1, 1, 0, 0]
+    assert flow.innermost_loop(3) == 1
+    assert flow.innermost_loop(0) is None
+
+
+def test_irreducible_loop_is_one_loop_with_two_entries() -> None:
+    _, flow = flow_of("""
+@P0 BRA `(.L_x_1)
+.L_x_0:
+    MOV R0, R1
+.L_x_1:
+    MOV R1, R0
+@P1 BRA `(.L_x_0)
+    EXIT
+""")
+    (loop,) = flow.loops
+    assert (len(loop.entries), loop.reducible) == (2, False)
+
+
+def test_conditional_branches_without_guard_fall_through() -> None:
+    _, flow = flow_of("BRA P1, `(.L_x_0)\nBRA.DIV UR4, `(.L_x_0)\nMOV R0, R1\n.L_x_0:\nEXIT")
+    assert flow.successors == ((3, 1), (3, 2), (3,), ())
+    assert all(flow.reachable)
+
+
+def test_indirect_branch_is_unknown_until_the_attribute_tells() -> None:
+    text = "BRX R2 -0x10\n.L_x_0:\nMOV R0, R1\n.L_x_1:\nEXIT"
+    sass, flow = flow_of(text)
+    assert flow.unknown_branches == (0,)
+    liveness = live_registers(sass, flow)
+    assert (liveness.general, liveness.peak) == (None, None)
+    assert liveness.why == "an indirect branch whose targets are not known"
+    known = control_flow(sass, sass.codes[0], {0: (16, 32)})
+    assert known.unknown_branches == ()
+    assert known.successors[0] == (1, 2)
+
+
+def test_live_registers_by_hand() -> None:
+    sass, flow = flow_of("""
+    S2R R2, SR_TID.X
+    LDG.E.64 R4, desc[UR4][R2.64]
+    FADD R6, R4, R5
+    MOV R9, R6
+    STG.E desc[UR4][R2.64], R6
+    EXIT
+""")
+    # R2 | R2 R4 R5 (R3 is never written) | R2 R4 R5 R6 | R2 R6 R9 (R9 is unused but written) | R2 R6 | none but R1,
+    # which this listing never writes.
+    assert live_registers(sass, flow).general.tolist() == [1, 3, 4, 3, 2, 0]  # type: ignore[union-attr]
+
+
+def test_guarded_write_keeps_the_value_it_may_replace() -> None:
+    for guard in ("@P0", "@!UP0"):
+        sass, flow = flow_of(f"MOV R2, 0x1\nMOV R3, 0x2\n{guard} MOV R2, 0x3\nFADD R4, R2, R3\nEXIT")
+        assert live_registers(sass, flow).general.tolist()[:4] == [1, 2, 2, 3]  # type: ignore[union-attr]
+
+
+def test_calls_inside_the_section_are_followed() -> None:
+    """R7 is needed across the call and left alone by it, R8 and R9 are its argument and result, R5 is not needed."""
+    sass, flow = flow_of(
+        """
+    MOV R7, 0x1
+    MOV R8, 0x2
+    CALL.REL.NOINC `(callee)
+    FADD R5, R7, R9
+    EXIT
+callee:
+    FADD R9, R8, R8
+    RET.REL.NODEC R20 `(k)
+""",
+        functions={"callee": 5 * 16},
+    )
+    counts = live_registers(sass, flow).general
+    assert counts is not None
+    assert counts.tolist()[:4] == [1, 2, 3, 3]  # R7 | R7 R8 | R7 R8 R9 | R7 R9 R5
+    assert flow.calls[0].callee == 5
+
+
+def test_unknown_opcode_makes_pressure_unknown() -> None:
+    sass, flow = flow_of("MOV R2, 0x1\nFUTURE R3, R2\nEXIT")
+    liveness = live_registers(sass, flow)
+    assert (liveness.peak, liveness.why) == (None, "the operands of FUTURE are not known")
+    assert sass.unknown_rows == 1
+
+
+def test_wait_at_the_top_of_a_loop_finds_the_load_of_the_iteration_before() -> None:
+    text = """
+    LDG.E R4, desc[UR4][R2.64]
+.L_x_0:
+    FADD R5, R4, R5
+    LDG.E R4, desc[UR4][R2.64+0x10]
+    LDG.E R6, desc[UR4][R2.64+0x20]
+@P0 BRA `(.L_x_0)
+    STG.E desc[UR4][R2.64], R6
+    EXIT
+"""
+    words = {
+        0: control_word(write=0), 1: control_word(wait=1), 2: control_word(write=0), 3: control_word(write=1),
+        5: control_word(wait=2, read=2),
+    }  # fmt: skip
+    sass = decode(text, words)
+    waits = barrier_waits(sass, control_flow(sass, sass.codes[0]))
+    found = {wait.row: [(each.row, each.kind, each.feeds) for each in wait.producers] for wait in waits}
+    assert found == {1: [(0, "write", True), (2, "write", True)], 5: [(3, "write", True)]}
+
+
+def test_local_memory_purposes() -> None:
+    sass, flow = flow_of("""
+    STL [R1+0x8], R4
+    STL.64 [R1+0x10], R6
+    STL [R9+0x20], R4
+    LDL R4, [R1+0x8]
+    LDL R5, [R1+0x14]
+@!PT LDL RZ, [R1]
+    EXIT
+""")
+    found = local_accesses(sass, flow, {0, 3 * 16})
+    assert [(each.row, each.purpose, each.slot, each.width_bytes) for each in found] == [
+        (0, "spill", 8, 4), (1, "array", 16, 8), (2, "array", None, 4), (3, "spill", 8, 4), (4, "array", 20, 4)
+    ]  # fmt: skip
+    unknown = local_accesses(sass, flow, None)
+    assert [each.purpose for each in unknown] == [None, None, "array", None, None]
+
+
+def test_arguments_of_a_call_outside_are_no_array() -> None:
+    sass, flow = flow_of("STL [R1], R2\nCALL.ABS.NOINC R8\nEXIT")
+    assert [each.purpose for each in local_accesses(sass, flow, set())] == ["convention"]
+
+
+TILE = """
+    MOV R0, RZ
+.L_x_0:
+    LDG.E.128 R4, desc[UR4][R2.64]
+    LDG.E R8, desc[UR4][R2.64+0x40]
+@!PT LDS RZ, [RZ]
+    STS.128 [R9], R4
+    HFMA2 R10, -RZ, RZ, 0, 1
+    IMAD.MOV.U32 R11, RZ, RZ, R10
+    FFMA R12, R4, R5, R12
+    FFMA R13, R6, R7, R13
+    FADD R14, R12, R14
+@P0 BRA `(.L_x_0)
+    EXIT
+"""
+
+
+def test_loop_work_and_mix() -> None:
+    sass, flow = flow_of(TILE)
+    (work,) = loop_work(sass, flow, None)
+    # 2 FFMA and 1 FADD over 2 loads of 16 and 4 bytes; the moves and the LDS under @!PT do not count.
+    assert (work.compute_ops, work.compute_op, work.load_ops, work.load_bytes) == (3, "FFMA", 2, 20)
+    assert (work.async_load_ops, work.shared_stores, work.inner_work) == (0, 1, False)
+    mix = instruction_mix(sass, counted_rows(sass, sass.codes[0]))
+    assert mix == {"MOV": 3, "FFMA": 2, "LDG": 2, "BRA": 1, "EXIT": 1, "FADD": 1, "STS": 1}
+    ratio = load_ratio(work, "sm_86")
+    assert (ratio.ratio, ratio.kind, ratio.cp_async) == (1.5, "low", "pays")
+    assert load_ratio(work, "sm_75").cp_async_why == "sm_75 has no asynchronous copy"
+    lines = rows_by_line(sass, sass.codes[0], None)
+    assert sum(map(len, lines.own.values())) == sum(mix.values())
+
+
+def test_work_in_an_inner_loop_makes_the_ratio_unknown() -> None:
+    sass, flow = flow_of("""
+.L_x_0:
+    LDG.E R4, desc[UR4][R2.64]
+.L_x_1:
+    FFMA R5, R4, R4, R5
+@P0 BRA `(.L_x_1)
+@P1 BRA `(.L_x_0)
+    EXIT
+""")
+    outer, inner = loop_work(sass, flow, None)
+    assert (outer.inner_work, inner.inner_work) == (True, False)
+    assert load_ratio(outer, "sm_90").ratio is None
+    assert load_ratio(inner, "sm_90").why == "the loop loads nothing from global memory"
+
+
+@pytest.mark.parametrize(
+    ("compute", "kind", "advice"),
+    [(9, "low", "pays"), (10, "medium", "try"), (40, "medium", "try"), (41, "high", "does not pay")],
+)  # fmt: skip
+def test_ratio_classes_at_their_edges(compute: int, kind: str, advice: str) -> None:
+    body = "\n".join(f"FFMA R{20 + at}, R4, R8, R{20 + at}" for at in range(compute))
+    sass, flow = flow_of(TILE.replace("FFMA R12, R4, R5, R12\n    FFMA R13, R6, R7, R13\n    FADD R14, R12, R14", body))
+    (work,) = loop_work(sass, flow, None)
+    ratio = load_ratio(work, "sm_86")
+    assert (work.compute_ops, ratio.kind, ratio.cp_async) == (compute, kind, advice)
