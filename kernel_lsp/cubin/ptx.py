@@ -47,7 +47,8 @@ def read_ptx(section: bytes) -> dict[str, PtxKernel]:
     callees: dict[bytes, set[bytes]] = {}
     for call in _CALL.finditer(text) if functions else ():
         callees.setdefault(owner(call.start()), set()).update(functions.intersection(re.findall(_NAME, call[0])))
-    touching = {owner(place) for name in set(_EXTERN_SHARED.findall(text)) for place in _uses(text, name)}
+    declared = {match.start(1): match[1] for match in _EXTERN_SHARED.finditer(text)}
+    touching = {owner(place) for name in set(declared.values()) for place in _uses(text, name) if place not in declared}
     recursive = {name for name in callees if name in _reached(callees[name], callees)}
     kernels: dict[str, PtxKernel] = {}
     for start, is_entry, name in heads:

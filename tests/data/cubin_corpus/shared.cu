@@ -1,5 +1,4 @@
 // Shared memory, static and dynamic, and barriers, hardware and named.
-#include <cuda/barrier>
 extern __shared__ float dyn[];
 __global__ void only_dynamic(const float* x, float* y) {
   dyn[threadIdx.x] = x[threadIdx.x];

@@ -1,0 +1,123 @@
+"""Builds the test kernels for an architecture, once, and reads what NVIDIA's tools say of the result."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "tests" / "data" / "cubin_corpus"
+EXAMPLES = ROOT / "examples"
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+ARCHS_WITH_SUFFIX = ("sm_90a", "sm_100a", "sm_120a")  # for the files that ask for them
+
+
+@dataclass(frozen=True)
+class BuiltCubin:
+    """A cubin and the `ptxas -v` text of its build."""
+
+    source: Path
+    path: Path
+    ptxas_text: str
+
+    @property
+    def data(self) -> bytes:
+        return self.path.read_bytes()
+
+
+def sources_for(arch: str) -> list[Path]:
+    """The corpus and the examples that are built for the architecture."""
+    chosen = []
+    for source in (*sorted(CORPUS.glob("*.cu")), *sorted(EXAMPLES.glob("*.cu"))):
+        only = re.search(r"^//@ arch: (.*)$", source.read_text("utf-8"), re.MULTILINE)
+        if arch in (only[1].split() if only else ARCHS):
+            chosen.append(source)
+    return chosen
+
+
+def build(source: Path, arch: str, toolkit: Path) -> BuiltCubin:
+    """Compiles a file; results are kept in the temporary folder by content, for all test processes."""
+    nvcc = toolkit / "bin" / "nvcc"
+    flags = re.search(r"^//@ flags: (.*)$", source.read_text("utf-8"), re.MULTILINE)
+    command = [str(nvcc), "-std=c++17", "--extended-lambda", "-lineinfo", "-cubin", f"-arch={arch}", "-Xptxas", "-v"]
+    command += [*(flags[1].split() if flags else ()), str(source)]
+    recipe = hashlib.sha256(" ".join(command).encode())
+    recipe.update(str(nvcc.stat().st_mtime_ns).encode())
+    for file in (source, *sorted(source.parent.glob("*.cuh"))):
+        recipe.update(file.read_bytes())
+    folder = Path(tempfile.gettempdir()) / "kernel-lsp-test-cubins"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{source.stem}.{arch}.{recipe.hexdigest()[:24]}.cubin"
+    text = path.with_suffix(".txt")
+    if not (path.is_file() and text.is_file()):
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            made = Path(scratch) / "made.cubin"
+            done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            said = Path(scratch) / "said.txt"
+            said.write_text(done.stderr, "utf-8")
+            said.replace(text)
+            made.replace(path)
+    return BuiltCubin(source, path, text.read_text("utf-8"))
+
+
+@dataclass
+class PtxasFunction:
+    """What `ptxas -v` printed of one function; None: not printed."""
+
+    frame: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    registers: int | None = None
+    barriers: int | None = None
+    stack: int = 0
+    shared: int = 0
+    local: int = 0
+    constants: int | None = None
+
+
+def ptxas_functions(text: str) -> tuple[dict[str, PtxasFunction], dict[tuple[str, str], PtxasFunction]]:
+    """Kernels by mangled name, and device functions by (kernel before them, mangled name)."""
+    kernels: dict[str, PtxasFunction] = {}
+    functions: dict[tuple[str, str], PtxasFunction] = {}
+    kernel = ""
+    current = PtxasFunction()
+    for line in text.splitlines():
+        if entry := re.search(r"Compiling entry function '(\S+)'", line):
+            kernel = entry[1]
+            kernels[kernel] = PtxasFunction()
+        elif named := re.search(r"Function properties for (\S+)", line):
+            current = (
+                kernels[kernel] if named[1] == kernel else functions.setdefault((kernel, named[1]), PtxasFunction())
+            )
+        elif frame := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            current.frame, current.spill_stores, current.spill_loads = map(int, frame.groups())
+        elif "Used " in line:
+            found = kernels[kernel]
+            found.registers = _number(r"Used (\d+) registers", line)
+            found.barriers = _number(r"used (\d+) barriers", line)
+            found.stack = _number(r"(\d+) bytes cumulative stack size", line) or 0
+            found.shared = _number(r"(\d+) bytes smem", line) or 0
+            found.local = _number(r"(\d+) bytes lmem", line) or 0
+            found.constants = _number(r"(\d+) bytes cmem\[0\]", line)
+    return kernels, functions
+
+
+def _number(pattern: str, line: str) -> int | None:
+    found = re.search(pattern, line)
+    return int(found[1]) if found else None
+
+
+def resource_usage(path: Path, toolkit: Path) -> dict[str, dict[str, str]]:
+    """`cuobjdump -res-usage`: mangled name -> "REG", "STACK", "SHARED", "LOCAL", "CONSTANT[0]" -> value."""
+    said = subprocess.run(
+        [str(toolkit / "bin" / "cuobjdump"), "-res-usage", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    return {
+        name: dict(pair.rsplit(":", 1) for pair in values.split())  # type: ignore[misc]
+        for name, values in re.findall(r"Function (\S+):\n\s+(.*)", said)
+    }
