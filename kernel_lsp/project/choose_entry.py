@@ -33,7 +33,7 @@ def choose_entry(candidates: Sequence[Candidate], wanted: int | str | None = Non
     labels = [_label(candidate, candidates) for candidate in candidates]
     notes: list[CommandNote] = []
     index = min(range(n_candidates), key=lambda number: (candidates[number].flags.rank, number))
-    if wanted is not None:
+    if wanted is not None and n_candidates > 1:
         found = _wanted(wanted, labels)
         if found is None:
             known = ", ".join(f"{number} ({label})" if label else f"{number}" for number, label in enumerate(labels, 1))

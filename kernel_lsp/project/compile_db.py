@@ -134,12 +134,12 @@ class Databases:
     def nearest(self, document: Path, roots: tuple[Path, ...]) -> Iterator[tuple[Path, ...]]:
         """Paths of databases, folder by folder from the document's upwards to its workspace folder (else the top)."""
         for folder in folders_upwards(document, roots):
-            places = (folder, *self._build_folders(folder))
+            places = (folder, *self.build_folders(folder))
             found = tuple(place / NAME for place in places if (place / NAME).is_file())
             if found:
                 yield found
 
-    def _build_folders(self, folder: Path) -> Iterator[Path]:
+    def build_folders(self, folder: Path) -> Iterator[Path]:
         """build/, out/ and the like; behind each the folders in it, where several build types live."""
         names = [name for name in self._names(folder) if name.lower().startswith(_FOLDER_PREFIXES)]
         names.sort(key=lambda name: (name not in _FIRST_FOLDERS, name))

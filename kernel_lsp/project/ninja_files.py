@@ -6,7 +6,7 @@ torch.utils.cpp_extension writes no compile database; its build.ninja is the onl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,11 +33,19 @@ class NinjaFiles:
         self._read: dict[Path, tuple[tuple[int, int], tuple[NinjaEdge, ...]]] = {}
 
     def rule_for(
-        self, source: Path, roots: tuple[Path, ...], environment: Mapping[str, str], notes: list[CommandNote]
+        self,
+        source: Path,
+        roots: tuple[Path, ...],
+        environment: Mapping[str, str],
+        build_folders: Callable[[Path], Iterable[Path]],
+        notes: list[CommandNote],
     ) -> NinjaRule | None:
-        """The first edge with this source as an explicit input; what could not be read is added to `notes`."""
+        """The first edge with this source as an explicit input; what could not be read is added to `notes`.
+
+        `build_folders` lists the folders beside a source's where build files may lie.
+        """
         real = os.path.realpath(source)
-        for path in _candidates(source, roots, environment):
+        for path in _candidates(source, roots, environment, build_folders):
             for edge in self._edges(path, notes):
                 if not any(
                     Path(name).name == source.name and os.path.realpath(path.parent / name) == real
@@ -69,10 +77,15 @@ class NinjaFiles:
         return cached[1]
 
 
-def _candidates(source: Path, roots: tuple[Path, ...], environment: Mapping[str, str]) -> Iterator[Path]:
+def _candidates(
+    source: Path,
+    roots: tuple[Path, ...],
+    environment: Mapping[str, str],
+    build_folders: Callable[[Path], Iterable[Path]],
+) -> Iterator[Path]:
     for folder in folders_upwards(source, roots):
-        for pattern in ("build/temp.*/build.ninja", "build*/build.ninja", "out*/build.ninja", "build.ninja"):
-            yield from sorted(folder.glob(pattern))[:_MAX_FILES]
+        paths = (place / "build.ninja" for place in (folder, *build_folders(folder)))
+        yield from (path for path in paths if path.is_file())
     named = environment.get("TORCH_EXTENSIONS_DIR")
     home = environment.get("HOME") or environment.get("USERPROFILE")
     caches = [Path(named)] if named else [Path(home, ".cache", "torch_extensions")] if home else []

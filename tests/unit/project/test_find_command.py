@@ -69,6 +69,8 @@ def test_a_named_database(tmp_path: Path) -> None:
         assert find(tmp_path, preferences=CommandPreferences(compile_commands=path)).flags == ("-DELSEWHERE",)
     config = parse_config("compile_commands: elsewhere\n", tmp_path / "kernel-lsp.yaml")
     assert find(tmp_path, config=config).flags == ("-DELSEWHERE",)
+    relative = CommandPreferences(compile_commands=Path("elsewhere"))
+    assert find(tmp_path, preferences=relative).flags == ("-DELSEWHERE",)
     missing = find(tmp_path, preferences=CommandPreferences(compile_commands=tmp_path / "none.json"))
     assert missing.origin == "default"
     assert "none.json: cannot be read" in said(missing)
@@ -181,6 +183,9 @@ def test_picking_an_entry(tmp_path: Path) -> None:
     wrong = picked("Profile")
     assert wrong.origin_detail == "target app (entry 2 of 3)"
     assert "database_entry Profile: no such entry; there are 1 (Debug), 2 (target app), 3 (MinSizeRel)" in said(wrong)
+    write_database(tmp_path, entry(tmp_path, "nvcc -DONLY a.cu"))
+    assert not [note for note in picked("2").notes if note.severity == "warning"]
+    assert picked("2").flags == ("-DONLY",)
 
 
 def test_clang_entry(tmp_path: Path) -> None:

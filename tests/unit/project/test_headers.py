@@ -112,6 +112,15 @@ def test_an_entry_of_its_own_goes_before_includers(tmp_path: Path) -> None:
     assert find(tmp_path, "a.cu").flags == ("-DOWN",)
 
 
+def test_a_headers_own_entry_counts_only_where_no_source_reads_it(tmp_path: Path) -> None:
+    """Some tools add entries for headers; a header compiled by itself holds no instances of its templates."""
+    write(tmp_path, {"h.cuh": "", "alone.cuh": "", "a.cu": '#include "h.cuh"\n'})
+    database(tmp_path, "nvcc -DHEADER -x cu -c h.cuh", "nvcc -DALONE -x cu -c alone.cuh", "nvcc -DA -c a.cu")
+    assert find(tmp_path, "h.cuh").flags == ("-DA",)
+    alone = find(tmp_path, "alone.cuh")
+    assert (alone.source, alone.flags) == (tmp_path / "alone.cuh", ("-DALONE", "-x", "cu"))
+
+
 def test_the_user_picks_the_source(tmp_path: Path) -> None:
     write(tmp_path, {"inc/h.cuh": "", "a.cu": '#include "inc/h.cuh"\n', "b.cu": '#include "inc/h.cuh"\n'})
     database(tmp_path, "nvcc -DA -c a.cu", "nvcc -DB -c b.cu")
