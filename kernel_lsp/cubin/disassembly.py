@@ -15,16 +15,16 @@ ARGUMENTS = ("-c", "-ndf")  # of nvdisasm, before the cubin's path
 
 _SECTION = re.compile(r'^\s*\.section\s+\.text\.([^\s,"]+),', re.MULTILINE)
 _LINE = re.compile(
-    r"^(?:(?P<label>[.$\w][^\s:]*):\s*$"
-    r"|\s*/\*(?P<pc>[0-9a-f]{4,7})\*/\s+(?:@(?P<guard>!?U?P[0-9T])\s+)?"
-    r"(?P<opcode>[A-Z][A-Z0-9_]*(?:\.\w+)*)(?P<operands>[^;\n]*);)",
+    r"^[ \t]+/\*(?P<pc>[0-9a-f]{4,7})\*/[ \t]+(?:@(?P<guard>!?U?P[0-9T])[ \t]+)?"
+    r"(?P<opcode>[A-Z][\w.]*)[ \t]*(?P<operands>[^;\n]*);"
+    r"|^(?P<label>[.$A-Za-z_][^\s:]*):[ \t]*$",
     re.MULTILINE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The lines of one code section. `name` is what follows ".text."; `lines`: (label, pc, guard, opcode, operands),
+    """The lines of one code section. `name` is what follows ".text."; `lines`: (pc, guard, opcode, operands, label),
     all as printed, where either the label is set or the other four."""
 
     name: str

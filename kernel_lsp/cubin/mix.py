@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernel_lsp.cubin.flow import Flow, Loop
-from kernel_lsp.cubin.linemap import Frame, SectionLines
+from kernel_lsp.cubin.linemap import SectionLines
 from kernel_lsp.cubin.opcodes import Opcode
 from kernel_lsp.cubin.sass import NEVER_GUARD, Code, Form, Sass
 
@@ -83,53 +83,74 @@ def instruction_mix(sass: Sass, rows: npt.NDArray[np.int64]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class LineRows:
-    """Rows of a section by line. `own`: each row once, under its innermost frame (None: no line known).
+    """Rows of a section by line, rising. `own`: each row once, under its innermost frame (None: no line known).
     `within`: each row under every line of its chain of calls, so a call's line holds what was inlined there."""
 
-    own: dict[LineKey | None, tuple[int, ...]]
-    within: dict[LineKey, tuple[int, ...]]
+    own: dict[LineKey | None, npt.NDArray[np.int64]]
+    within: dict[LineKey, npt.NDArray[np.int64]]
 
 
 def rows_by_line(sass: Sass, code: Code, lines: SectionLines | None) -> LineRows:
     """The countable rows of a section by source line."""
     rows = counted_rows(sass, code)
     if lines is None:
-        return LineRows({None: tuple(rows.tolist())} if len(rows) else {}, {})
+        return LineRows({None: rows} if len(rows) else {}, {})
     at = lines.rows_at(sass.pc[rows].astype(np.int64))
-    own: dict[LineKey | None, list[int]] = {}
-    within: dict[LineKey, list[int]] = {}
-    chains: dict[int, tuple[LineKey, ...]] = {}
-    for row, table_row in zip(rows.tolist(), at.tolist(), strict=True):
-        if table_row not in chains:
-            chains[table_row] = _line_keys(lines.frames_of_row(table_row))
-        chain = chains[table_row]
-        own.setdefault(chain[0] if chain else None, []).append(row)
+    order = np.argsort(at, kind="stable")
+    table_rows, firsts = np.unique(at[order], return_index=True)
+    chains = _Chains(lines)
+    own: dict[LineKey | None, list[npt.NDArray[np.int64]]] = {}
+    within: dict[LineKey, list[npt.NDArray[np.int64]]] = {}
+    for table_row, part in zip(table_rows.tolist(), np.split(rows[order], firsts[1:]), strict=False):
+        chain = chains.keys(table_row)
+        own.setdefault(chain[0] if chain else None, []).append(part)
         for key in dict.fromkeys(chain):
-            within.setdefault(key, []).append(row)
+            within.setdefault(key, []).append(part)
     return LineRows(
-        {key: tuple(found) for key, found in own.items()}, {key: tuple(found) for key, found in within.items()}
+        {key: np.sort(np.concatenate(parts)) for key, parts in own.items()},
+        {key: np.sort(np.concatenate(parts)) for key, parts in within.items()},
     )
 
 
-def _line_keys(frames: tuple[Frame, ...]) -> tuple[LineKey, ...]:
-    if not frames or frames[0].line == 0:
-        return ()
-    return tuple((frame.file, frame.line) for frame in frames if frame.line)
+class _Chains:
+    """Chains of calls of a line table's rows, innermost first, each made once: callers are shared."""
+
+    def __init__(self, lines: SectionLines) -> None:
+        self._file = lines.file.tolist()
+        self._line = lines.line.tolist()
+        self._parent = lines.parent.tolist()
+        self._files = lines.files
+        self._known: dict[int, tuple[LineKey, ...]] = {-1: ()}
+
+    def keys(self, row: int) -> tuple[LineKey, ...]:
+        """(file, line) of each frame of a table row; nothing where the innermost line is one the compiler made."""
+        return self._chain(row) if row >= 0 and self._line[row] else ()
+
+    def _chain(self, row: int) -> tuple[LineKey, ...]:
+        known = self._known.get(row)
+        if known is None:
+            line = self._line[row]
+            own = ((self._files[self._file[row]], line),) if line else ()
+            known = self._known[row] = own + self._chain(self._parent[row])
+        return known
 
 
 def loop_work(sass: Sass, flow: Flow, lines: SectionLines | None) -> tuple[LoopWork, ...]:
     """Every loop of a section with what one iteration does, outer loops before inner ones."""
-    return tuple(_work(sass, flow, index, loop, lines) for index, loop in enumerate(flow.loops))
+    chains = _Chains(lines) if lines else None
+    return tuple(_work(sass, flow, index, loop, lines, chains) for index, loop in enumerate(flow.loops))
 
 
-def _work(sass: Sass, flow: Flow, index: int, loop: Loop, lines: SectionLines | None) -> LoopWork:
+def _work(
+    sass: Sass, flow: Flow, index: int, loop: Loop, lines: SectionLines | None, chains: _Chains | None
+) -> LoopWork:
     rows = flow.rows_of_loop(loop)
     rows = rows[sass.guard[rows] != NEVER_GUARD]
     depth = flow.loop_depth[rows - flow.code.start]
     own, inner = rows[depth == loop.depth], rows[depth > loop.depth]
     counts = _Work.of(sass, own)
     deeper = _Work.of(sass, inner)
-    place = _place(sass, rows, lines)
+    place = _place(sass, rows, lines, chains) if lines and chains and len(rows) else None
     return LoopWork(
         index=index,
         depth=loop.depth,
@@ -202,23 +223,20 @@ def _tier(opcode: Opcode) -> str | None:
     return None
 
 
-def _place(sass: Sass, rows: npt.NDArray[np.int64], lines: SectionLines | None) -> tuple[str, int, int] | None:
+def _place(
+    sass: Sass, rows: npt.NDArray[np.int64], lines: SectionLines, chains: _Chains
+) -> tuple[str, int, int] | None:
     """File, first and last line where a loop is written: one step inside the calls that all its rows share."""
-    if lines is None or not len(rows):
-        return None
     table_rows = np.unique(lines.rows_at(sass.pc[rows].astype(np.int64)))
-    chains = [lines.frames_of_row(row)[::-1] for row in table_rows.tolist() if row >= 0]
-    chains = [chain for chain in chains if chain and chain[-1].line]
-    if not chains:
+    outermost_first = [chain[::-1] for chain in {chains.keys(row) for row in table_rows.tolist()} if chain]
+    if not outermost_first:
         return None
     level = 0
-    while all(len(chain) > level + 1 for chain in chains) and len({_key(chain[level]) for chain in chains}) == 1:
+    while all(len(chain) > level + 1 for chain in outermost_first) and (
+        len({chain[level] for chain in outermost_first}) == 1
+    ):
         level += 1
-    frames = [chain[level] for chain in chains if chain[level].line]
-    file = Counter(frame.file for frame in frames).most_common(1)[0][0]
-    numbers = [frame.line for frame in frames if frame.file == file]
+    places = [chain[level] for chain in outermost_first]
+    file = Counter(file for file, _ in places).most_common(1)[0][0]
+    numbers = [line for each, line in places if each == file]
     return file, min(numbers), max(numbers)
-
-
-def _key(frame: Frame) -> tuple[str, int, str | None]:
-    return frame.file, frame.line, frame.function

@@ -30,7 +30,7 @@ UNIFORM_PREDICATE_MASK = 0xFF << 520
 ALL_REGISTERS = (1 << 528) - 1
 
 _NUMBERED = re.compile(r"\b(UR|UP|R|P)(\d{1,3})\b")
-_IMMEDIATE = re.compile(r"(?<![\w\[x])[-+]?(?:0x[0-9a-f]+|\d[\d.]*(?:e[-+]?\d+)?)(?=$|[\s,])")
+_HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
 
 
 class Access(NamedTuple):
@@ -50,6 +50,7 @@ class Plan:
     """What the numbered registers of one operand shape are; `reason` is set where the rules do not know it."""
 
     accesses: tuple[Access, ...]
+    numbered: int  # how many of them the shape has
     reason: str | None
     predicate_mask: str | None = None  # "defines" or "uses": the last immediate selects predicates (R2P, P2R)
 
@@ -71,10 +72,14 @@ def registers_of(opcode: str, operands: str) -> Registers:
     parts[2::3] = ["0"] * len(numbers)
     shape = "".join(parts)
     if opcode[0] != "T":  # a texture's component mask decides how much it writes
-        shape = _IMMEDIATE.sub("0", shape)
+        shape = _HEXADECIMAL.sub("0", shape)
+        if "." in shape:  # floating point constants are operands of their own
+            shape = ", ".join("0" if _is_number(piece) else piece for piece in shape.split(", "))
     plan = _plan(opcode, shape)
     if plan.reason is not None:
         return Registers(None, None, plan.reason)
+    if plan.numbered != len(numbers):
+        return Registers(None, None, "operands of an unknown form")
     defines = uses = 0
     for number, mask, limit, is_definition in plan.accesses:
         register = int(numbers[number])
@@ -93,6 +98,10 @@ def registers_of(opcode: str, operands: str) -> Registers:
     return Registers(defines, uses)
 
 
+def _is_number(piece: str) -> bool:
+    return piece.lstrip("+-")[:1].isdigit()
+
+
 def _last_immediate(text: str) -> int:
     last = text.rsplit(",", 1)[-1].strip()
     return int(last, 0) if re.fullmatch(r"0x[0-9a-f]+|\d+", last) else 0x7F
@@ -103,7 +112,7 @@ def _plan(opcode_text: str, shape: str) -> Plan:
     """The accesses of one operand shape: the text with every register number and immediate replaced by 0."""
     opcode = describe(opcode_text)
     if opcode.registers == "unknown":
-        return Plan((), f"the operands of {opcode.family} are not known")
+        return Plan((), 0, f"the operands of {opcode.family} are not known")
     operands = split_operands(shape)
     last_destination = _count_destinations(opcode.destinations, operands)
     widths = OperandWidths(opcode, operands, last_destination)
@@ -116,12 +125,12 @@ def _plan(opcode_text: str, shape: str) -> Plan:
             defines = position < last_destination
             width = 1 if bank in ("P", "UP") else widths.of(position, operand, bank, suffix)
             if width is None:
-                return Plan((), f"the operand widths of {opcode_text} are not known")
+                return Plan((), 0, f"the operand widths of {opcode_text} are not known")
             mask = ((1 << width) - 1) << BANK_START[bank]
             accesses.append(Access(number, mask, BANK_SIZE[bank] - width, defines))
             number += 1
     special = {"p2r": "uses", "r2p": "defines"}.get(opcode.registers)
-    return Plan(tuple(accesses), None, special if "PR" in shape.replace("UPR", "") else None)
+    return Plan(tuple(accesses), number, None, special if "PR" in shape.replace("UPR", "") else None)
 
 
 def _count_destinations(rule: str, operands: tuple[Operand, ...]) -> int:

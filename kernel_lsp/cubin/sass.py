@@ -35,6 +35,7 @@ _HIDDEN_ADDRESS = re.compile(r"\[(?:R\d+|RZ)\.64[^\]]*\]")
 _LABEL = re.compile(r"`\((?P<name>[^)]+)\)")
 _DIRECT_BRANCHES = {"BRA", "JMP", "BSSY", "CALL", "WARPSYNC"}
 _INDIRECT_BRANCHES = {"BRX", "BRXU", "JMX"}
+_TRANSFERS = tuple(_DIRECT_BRANCHES | _INDIRECT_BRANCHES)
 
 IntColumn = npt.NDArray[np.int32]
 
@@ -216,30 +217,34 @@ class _Decoder:
     ) -> None:
         text = self._texts.get(name, SectionText(name, []))
         hidden = self._arch in _HIDDEN_DESCRIPTOR_ARCHES
+        low_words, high_words = words[:, 0].tolist() if hidden else [], words[:, 1].tolist() if hidden else []
         waiting: list[str] = []
+        forms, guards = form[start : start + len(words)].tolist(), guard[start : start + len(words)].tolist()
         self._labels.setdefault(name, start)
-        for label, pc, guarded, opcode, operands in text.lines:
+        for pc, guarded, opcode, operands, label in text.lines:
             if label:
                 waiting.append(label)
                 continue
             offset = int(pc, 16)
             row = offset // INSTRUCTION_BYTES
-            if offset % INSTRUCTION_BYTES or row >= len(words):
+            if offset % INSTRUCTION_BYTES or row >= len(forms):
                 continue
             for each in waiting:
                 # .L_x_N is unique in the whole text, but a damaged one may repeat it: prefer the section's own.
                 self._labels[f"{name}\n{each}"] = self._labels[each] = start + row
             waiting.clear()
-            operands = operands.strip()
+            operands = operands.rstrip()
             descriptor = -1
             if hidden and ".64" in operands and "desc" not in operands and _HIDDEN_ADDRESS.search(operands):
-                word = words[row, 0 if opcode.startswith(("LDG.", "LD.")) else 1]
-                descriptor = (int(word) >> (32 if opcode.startswith(("LDG.", "LD.")) else 0)) & 0x3F
-            row += start
-            form[row] = self._form_id(opcode, operands, descriptor)
+                is_load = opcode.startswith(("LDG.", "LD."))
+                descriptor = (low_words[row] >> 32 if is_load else high_words[row]) & 0x3F
+            forms[row] = self._form_id(opcode, operands, descriptor)
             if guarded:
-                guard[row] = _guard_number(guarded)
-            self._note_target(row, name, opcode, operands, target)
+                guards[row] = _guard_number(guarded)
+            if opcode.startswith(_TRANSFERS):
+                self._note_target(start + row, name, opcode, operands, target)
+        form[start : start + len(words)] = forms
+        guard[start : start + len(words)] = guards
 
     def _form_id(self, opcode: str, operands: str, descriptor: int) -> int:
         key = (opcode, operands, descriptor)

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from kernel_lsp.cubin.control import NO_BARRIER, barriers
+from kernel_lsp.cubin.control import barriers
 from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.sass import NEVER_GUARD, Sass, guard_bit
 
 _BARRIERS = 6
 # DEPBAR.LE SBn, k waits for a scoreboard that it names in its operands instead of in the mask.
 _COUNTED_WAIT = "DEPBAR"
+_NUMBERS = frozenset("012345")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ def barrier_waits(sass: Sass, flow: Flow) -> tuple[Wait, ...]:
         if not flow.reachable[block]:
             continue
         pending = [set(rows) for rows in setters.at_start[block]]
-        for row in flow.rows(block):
-            waited = setters.waited(row)
+        for row, waited, cleared, sets in setters.events[block]:
             if waited:
                 producers = [
                     Producer(source, barrier, setters.kind(source, barrier), _feeds(sass, source, row))
@@ -59,8 +59,16 @@ def barrier_waits(sass: Sass, flow: Flow) -> tuple[Wait, ...]:
                     for source in sorted(pending[barrier])
                 ]
                 waits.append(Wait(row, tuple(sorted(producers, key=lambda each: (each.row, each.barrier)))))
-            setters.advance(row, pending)
+            _advance(row, cleared, sets, pending)
     return tuple(sorted(waits, key=lambda wait: wait.row))
+
+
+def _advance(row: int, cleared: tuple[int, ...], sets: tuple[int, ...], pending: list[set[int]]) -> None:
+    """Updates the pending producers over one row: a full wait clears a scoreboard, a barrier adds its setter."""
+    for barrier in cleared:
+        pending[barrier].clear()
+    for barrier in sets:
+        pending[barrier].add(row)
 
 
 def _feeds(sass: Sass, source: int, row: int) -> bool:
@@ -72,6 +80,10 @@ def _feeds(sass: Sass, source: int, row: int) -> bool:
     return bool((producer.defines or 0) & (reads | writes) or (producer.uses or 0) & writes)
 
 
+# Row, scoreboards it waits for (a DEPBAR's own included), those that are clear behind it, those it sets.
+_Event = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
 class _Setters:
     """Which rows may have set each scoreboard at the start of each block: a forward union over all paths."""
 
@@ -81,8 +93,7 @@ class _Setters:
             raise ValueError("control words are not known")
         self._write = control.write_barrier
         self._read = control.read_barrier
-        self._mask = control.wait_mask
-        self._sass = sass
+        self.events = _events(sass, flow)
         empty: tuple[frozenset[int], ...] = (frozenset(),) * _BARRIERS
         self.at_start: list[tuple[frozenset[int], ...]] = [empty] * len(flow)
         waiting = deque(range(len(flow)))
@@ -91,37 +102,42 @@ class _Setters:
             block = waiting.popleft()
             queued[block] = False
             pending = [set(rows) for rows in self.at_start[block]]
-            for row in flow.rows(block):
-                self.advance(row, pending)
+            for row, _, cleared, sets in self.events[block]:
+                _advance(row, cleared, sets, pending)
             for target in flow.successors[block]:
                 known = self.at_start[target]
-                merged = tuple(old | new for old, new in zip(known, pending, strict=True))
-                if merged != known:
-                    self.at_start[target] = merged
+                if any(new - old for new, old in zip(pending, known, strict=True)):
+                    self.at_start[target] = tuple(old | new for old, new in zip(known, pending, strict=True))
                     if not queued[target]:
                         queued[target] = True
                         waiting.append(target)
 
-    def waited(self, row: int) -> tuple[int, ...]:
-        """The scoreboards this row waits for until they are clear, those a DEPBAR names included."""
-        mask = barriers(int(self._mask[row]))
-        form = self._sass.forms[int(self._sass.form[row])]
-        if form.opcode.family == _COUNTED_WAIT and form.operands.startswith("SB"):
-            named = form.operands[2:3]
-            if named.isdigit() and int(named) < _BARRIERS:
-                mask = tuple(sorted({*mask, int(named)}))
-        return mask
-
-    def advance(self, row: int, pending: list[set[int]]) -> None:
-        """Updates the pending producers over one row: a full wait clears a scoreboard, a barrier adds its setter."""
-        for barrier in barriers(int(self._mask[row])):
-            pending[barrier].clear()
-        if self._sass.guard[row] == NEVER_GUARD:
-            return
-        for barrier in {int(self._write[row]), int(self._read[row])}:
-            if barrier < NO_BARRIER and barrier < _BARRIERS:
-                pending[barrier].add(row)
-
     def kind(self, row: int, barrier: int) -> str:
         """How `row` set the scoreboard."""
         return "write" if self._write[row] == barrier else "read"
+
+
+def _events(sass: Sass, flow: Flow) -> list[list[_Event]]:
+    """The rows of each block that wait for or set a scoreboard."""
+    control = sass.control
+    if control is None:
+        return [[] for _ in range(len(flow))]
+    first, end = flow.code.start, flow.code.padding
+    masks, writes, reads = (
+        column[first:end].tolist() for column in (control.wait_mask, control.write_barrier, control.read_barrier)
+    )
+    guards, forms = sass.guard[first:end].tolist(), sass.form[first:end].tolist()
+    counted = {at: form.operands[2:3] for at, form in enumerate(sass.forms) if form.opcode.family == _COUNTED_WAIT}
+    in_mask = [barriers(mask) for mask in range(1 << _BARRIERS)]
+    events: list[list[_Event]] = []
+    for block in range(len(flow)):
+        found: list[_Event] = []
+        for at in range(flow.starts[block] - first, flow.starts[block + 1] - first):
+            cleared = in_mask[masks[at]]
+            named = counted.get(forms[at], "")
+            waited = tuple(sorted({*cleared, int(named)})) if named in _NUMBERS else cleared
+            sets = () if guards[at] == NEVER_GUARD else tuple({b for b in (writes[at], reads[at]) if b < _BARRIERS})
+            if waited or sets:
+                found.append((first + at, waited, cleared, sets))
+        events.append(found)
+    return events
