@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from kernel_lsp.lsp.commands import SHOW_REPORT
 from kernel_lsp.lsp.convert import lsp_range
+from kernel_lsp.lsp.names import WRITE_REPORT
 from kernel_lsp.lsp.placed import placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
 from kernel_lsp.report.lens import lenses
 from kernel_lsp.source.lines import LineTable
 
 
-def register(server: KernelLspServer) -> None:
-    """Register the handlers of this module."""
-
-    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
-    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        document = server.session.document(params.text_document.uri)
-        if document is None or document.good is None or document.good.analysis is None:
-            return []
-        if not server.session.settings.code_lens_enable:
-            return []
-        now_at = {id(placed.kernel): placed.span for placed in placed_kernels(document)}
-        table = LineTable(document.text)
-        found = []
-        for lens in lenses(document.good.analysis.kernels, document.good.analysis.path):
-            span = now_at.get(id(lens.kernel))
-            if span is None:
-                continue
-            title = f"{lens.text} (before the failed build)" if document.is_stale else lens.text
-            found.append(
-                types.CodeLens(
-                    range=lsp_range(table, server.encoding, span.line, span.column, span.line, span.end_column),
-                    command=types.Command(
-                        title=title, command=SHOW_REPORT, arguments=[document.uri, lens.kernel.binary.mangled]
-                    ),
-                )
+def code_lens(server: KernelLspServer, params: types.CodeLensParams) -> list[types.CodeLens]:
+    """All lenses of a document, at the present places of its kernels."""
+    document = server.session.document(params.text_document.uri)
+    if document is None or document.good is None or document.good.analysis is None:
+        return []
+    if not server.session.settings.code_lens_enable:
+        return []
+    now_at = {id(placed.kernel): placed.span for placed in placed_kernels(document)}
+    table = LineTable(document.text)
+    found = []
+    for lens in lenses(document.good.analysis.kernels, document.good.analysis.path):
+        span = now_at.get(id(lens.kernel))
+        if span is None:
+            continue
+        title = f"{lens.text} (before the failed build)" if document.is_stale else lens.text
+        found.append(
+            types.CodeLens(
+                range=lsp_range(table, server.encoding, span.line, span.column, span.line, span.end_column),
+                command=types.Command(
+                    title=title, command=WRITE_REPORT, arguments=[document.uri, lens.kernel.binary.mangled]
+                ),
             )
-        return found
+        )
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from kernel_lsp.hardware.catalog import boards
 from kernel_lsp.lsp.placed import freshness
 from kernel_lsp.lsp.server import KernelLspServer
 from kernel_lsp.report.markdown import report_markdown
@@ -16,36 +17,30 @@ from kernel_lsp.session.report import report_of
 
 logger = logging.getLogger(__name__)
 
-SHOW_REPORT = "kernelLsp.writeReport"
-REBUILD = "kernelLsp.rebuild"
-GPUS = "kernelLsp/gpus"
+
+def write_report(server: KernelLspServer, uri: Any = None, mangled: Any = None) -> None:
+    """Write the report of a document, or of one of its kernels, beside the source, and show it."""
+    document = server.session.document(uri) if isinstance(uri, str) else None
+    if document is None:
+        _say(server, types.MessageType.Warning, "Open a CUDA file first: there is nothing to report on.")
+    elif document.path is None:
+        _say(server, types.MessageType.Warning, "Save the buffer as a .cu file first: the report stands beside it.")
+    elif document.good is None:
+        reason = document.last.summary if document.last is not None else "the first build has not ended yet"
+        _say(server, types.MessageType.Warning, f"No report yet for {document.path.name}: {reason}.")
+    else:
+        kernel = mangled if isinstance(mangled, str) else None
+        server.in_background(asyncio.get_running_loop().create_task(_write_and_show(server, document, kernel)))
 
 
-def register(server: KernelLspServer) -> None:
-    """Register the handlers of this module."""
+def rebuild(server: KernelLspServer, uri: Any = None) -> None:
+    """Analyse one document again, or all."""
+    server.session.rebuild(uri if isinstance(uri, str) else None)
 
-    @server.command(SHOW_REPORT)
-    def write_report(*arguments: Any) -> None:
-        uri, mangled = (*arguments, None, None)[:2]
-        document = server.session.document(uri) if isinstance(uri, str) else None
-        if document is None:
-            _say(server, types.MessageType.Warning, "Open a CUDA file first: there is nothing to report on.")
-        elif document.path is None:
-            _say(server, types.MessageType.Warning, "Save the buffer as a .cu file first: the report stands beside it.")
-        elif document.good is None:
-            reason = document.last.summary if document.last is not None else "the first build has not ended yet"
-            _say(server, types.MessageType.Warning, f"No report yet for {document.path.name}: {reason}.")
-        else:
-            kernel = mangled if isinstance(mangled, str) else None
-            server.in_background(asyncio.get_running_loop().create_task(_write_and_show(server, document, kernel)))
 
-    @server.command(REBUILD)
-    def rebuild(*arguments: Any) -> None:
-        server.session.rebuild(arguments[0] if arguments and isinstance(arguments[0], str) else None)
-
-    @server.feature(GPUS)
-    def gpus(_: Any) -> list[dict[str, str]]:
-        return [{"name": name, "arch": arch} for name, arch in server.pipeline.boards()]
+def gpus() -> list[dict[str, str]]:
+    """Names and architectures of all boards, for a menu."""
+    return [{"name": board.name, "arch": board.arch} for board in boards()]
 
 
 async def _write_and_show(server: KernelLspServer, document: OpenDocument, mangled: str | None) -> None:

@@ -1,15 +1,89 @@
-"""Puts the server together: every feature registered, ready to be served."""
+"""Puts the server together: every feature is registered here, its code is loaded when it is first needed.
+
+The answer to `initialize` needs none of it, and an editor starts a server with every window.
+"""
 
 from __future__ import annotations
 
-from kernel_lsp.lsp import code_actions, code_lens, commands, hover, lifecycle, sync
+from typing import Any
+
+from lsprotocol import types
+
+from kernel_lsp.lsp import lifecycle
+from kernel_lsp.lsp.names import GPUS, REBUILD, WRITE_REPORT
 from kernel_lsp.lsp.server import KernelLspServer
-from kernel_lsp.session.pipeline import Pipeline
 
 
 def create_server() -> KernelLspServer:
     """A server with all features, on the running event loop."""
-    server = KernelLspServer(Pipeline())
-    for feature in (lifecycle, sync, hover, code_lens, code_actions, commands):
-        feature.register(server)
+    server = KernelLspServer()
+    lifecycle.register(server)
+    _register_documents(server)
+    _register_features(server)
     return server
+
+
+def _register_documents(server: KernelLspServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        from kernel_lsp.lsp import sync
+
+        sync.did_open(server, params)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: types.DidChangeTextDocumentParams) -> None:
+        from kernel_lsp.lsp import sync
+
+        sync.did_change(server, params)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        from kernel_lsp.lsp import sync
+
+        sync.did_save(server, params)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: types.DidCloseTextDocumentParams) -> None:
+        from kernel_lsp.lsp import sync
+
+        sync.did_close(server, params)
+
+
+def _register_features(server: KernelLspServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        from kernel_lsp.lsp import hover
+
+        return hover.hover(server, params)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
+    def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        from kernel_lsp.lsp import code_lens
+
+        return code_lens.code_lens(server, params)
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.Source])
+    )
+    def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+        from kernel_lsp.lsp import code_actions
+
+        return code_actions.code_actions(server, params)
+
+    @server.command(WRITE_REPORT)
+    def write_report(*arguments: Any) -> None:
+        from kernel_lsp.lsp import commands
+
+        commands.write_report(server, *arguments[:2])
+
+    @server.command(REBUILD)
+    def rebuild(*arguments: Any) -> None:
+        from kernel_lsp.lsp import commands
+
+        commands.rebuild(server, *arguments[:1])
+
+    @server.feature(GPUS)
+    def gpus(_: Any) -> list[dict[str, str]]:
+        from kernel_lsp.lsp import commands
+
+        return commands.gpus()

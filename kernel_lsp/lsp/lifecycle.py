@@ -48,12 +48,12 @@ def register(server: KernelLspServer) -> None:
         options = plain(params.initialization_options)
         if not isinstance(options, dict):
             options = {}
-        server.session.trusted = options.get("trusted", True) is not False
+        server.trusted = options.get("trusted", True) is not False
         server.wants_status = options.get("status") is True
         folders = [path_of(folder.uri) for folder in params.workspace_folders or ()]
         if not folders and params.root_uri:
             folders = [path_of(params.root_uri)]
-        server.session.roots = tuple(path for path in folders if path is not None)
+        server.roots = tuple(path for path in folders if path is not None)
         server.pending_settings = options.get("settings")
         if server.watch_parent:
             server.in_background(asyncio.get_running_loop().create_task(end_with_parent(params.process_id, server)))
@@ -81,11 +81,12 @@ def register(server: KernelLspServer) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
         folders = [path_of(uri) for uri in server.workspace.folders]
-        server.session.roots = tuple(path for path in folders if path is not None)
+        server.roots = tuple(path for path in folders if path is not None)
+        server.session.roots = server.roots
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(*_: Any) -> None:
-        await server.session.end()
+        await server.end()
 
     @server.feature(types.SET_TRACE)
     def set_trace(params: types.SetTraceParams) -> None:

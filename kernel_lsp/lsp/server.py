@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -16,15 +17,14 @@ from kernel_lsp.lsp.diagnostics import publish
 from kernel_lsp.lsp.progress import RunProgress
 from kernel_lsp.lsp.protocol import KernelLspProtocol, tolerant_converter
 from kernel_lsp.lsp.status import send_status
-from kernel_lsp.session.session import AnalysisSession
 
 if TYPE_CHECKING:
     from pygls.server import ServerErrors
 
     from kernel_lsp.session.documents import OpenDocument
     from kernel_lsp.session.outcome import FileOutcome
-    from kernel_lsp.session.pipeline import Pipeline
     from kernel_lsp.session.published import FilePublication
+    from kernel_lsp.session.session import AnalysisSession
     from kernel_lsp.source.lines import Encoding
 
 logger = logging.getLogger(__name__)
@@ -35,21 +35,34 @@ class KernelLspServer(LanguageServer):
 
     protocol: KernelLspProtocol
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self) -> None:
         super().__init__(
             "kernel-lsp",
             __version__,
             protocol_cls=KernelLspProtocol,
             converter_factory=tolerant_converter,
         )
-        self.session = AnalysisSession(pipeline, self)
-        self.pipeline = pipeline
+        self._session: AnalysisSession | None = None
         self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.wants_status = False
         self.watch_parent = False  # a TCP connection does not end with the editor
         self.pending_settings: Any = None
+        self.trusted = True
+        self.roots: tuple[Path, ...] = ()
         self._progress: dict[int, RunProgress] = {}
         self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def session(self) -> AnalysisSession:
+        """The state of the conversation; made, with all that it needs, at the first use."""
+        if self._session is None:
+            from kernel_lsp.session.pipeline import Pipeline
+            from kernel_lsp.session.session import AnalysisSession
+
+            self._session = AnalysisSession(Pipeline(), self)
+            self._session.trusted = self.trusted
+            self._session.roots = self.roots
+        return self._session
 
     # --- what the client can do ------------------------------------------------------------------------------------
 
@@ -114,7 +127,8 @@ class KernelLspServer(LanguageServer):
 
     async def end(self) -> None:
         """Stop all runs and background work; nothing of them is left afterwards."""
-        await self.session.end()
+        if self._session is not None:
+            await self._session.end()
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)

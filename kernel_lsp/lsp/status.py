@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kernel_lsp.lsp.names import STATUS
+
 if TYPE_CHECKING:
     from kernel_lsp.lsp.server import KernelLspServer
     from kernel_lsp.session.documents import OpenDocument
-
-STATUS = "kernelLsp/status"
 
 
 def status_of(document: OpenDocument, state: str) -> dict[str, Any]:

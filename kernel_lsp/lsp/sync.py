@@ -14,32 +14,32 @@ from kernel_lsp.session.uris import is_cuda_source
 from kernel_lsp.source.lines import LineTable
 
 
-def register(server: KernelLspServer) -> None:
-    """Register the handlers of this module."""
+def did_open(server: KernelLspServer, params: types.DidOpenTextDocumentParams) -> None:
+    """Hand a CUDA document to the session."""
+    document = params.text_document
+    if is_cuda_source(document.uri, document.language_id):
+        server.session.open(document.uri, document.version, document.text)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        document = params.text_document
-        if is_cuda_source(document.uri, document.language_id):
-            server.session.open(document.uri, document.version, document.text)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    def did_change(params: types.DidChangeTextDocumentParams) -> None:
-        document = server.session.document(params.text_document.uri)
-        if document is None:
-            return
-        text = document.text
-        for change in params.content_changes:
-            text = _changed(text, change, server)
-        server.session.change(params.text_document.uri, params.text_document.version, text)
+def did_change(server: KernelLspServer, params: types.DidChangeTextDocumentParams) -> None:
+    """Apply the changes, in order, to the session's text."""
+    document = server.session.document(params.text_document.uri)
+    if document is None:
+        return
+    text = document.text
+    for change in params.content_changes:
+        text = _changed(text, change, server)
+    server.session.change(params.text_document.uri, params.text_document.version, text)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        server.session.save(params.text_document.uri)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def did_close(params: types.DidCloseTextDocumentParams) -> None:
-        server.session.close(params.text_document.uri)
+def did_save(server: KernelLspServer, params: types.DidSaveTextDocumentParams) -> None:
+    """Have the document analysed, and those that read it."""
+    server.session.save(params.text_document.uri)
+
+
+def did_close(server: KernelLspServer, params: types.DidCloseTextDocumentParams) -> None:
+    """Stop its run and clear what it shows."""
+    server.session.close(params.text_document.uri)
 
 
 def _changed(text: str, change: types.TextDocumentContentChangeEvent, server: KernelLspServer) -> str:

@@ -14,7 +14,8 @@ def largest_register_count(limits: SmLimits, threads_per_block: int, blocks_per_
     step = limits.register_unit // limits.warp_size
     # The architecture's own maximum (255) is no multiple of the step, so it is tried first.
     most = limits.max_registers_per_thread
-    for registers in (most, *range(most // step * step, 0, -step)):
+    candidates: tuple[int, ...] = (most, *range(most // step * step, 0, -step))
+    for registers in candidates:
         limit = occupancy(limits, LaunchShape(threads_per_block, registers)).limit_registers
         if limit is None or limit >= blocks_per_sm:
             return registers

@@ -132,6 +132,7 @@ class AnalysisSession:
         for timer in self._typing.values():
             timer.cancel()
         await self._scheduler.close()
+        self._pipeline.close()
 
     # --- what the client asks --------------------------------------------------------------------------------------
 
@@ -217,6 +218,6 @@ class AnalysisSession:
 
     def _shown_file(self, document: OpenDocument, file: str) -> str:
         """The path under which findings of a file are shown: the document's own spelling where it is the same file."""
-        if document.path is not None and real_path(file) == real_path(document.path):
-            return str(document.path)
-        return file
+        if document.path is None:
+            return document.uri
+        return str(document.path) if real_path(file) == real_path(document.path) else file

@@ -50,8 +50,6 @@ ONLY_IN: dict[str, set[str]] = {
     "subprocess": {"build"},
     "rich": {"cli"},
     "elftools": {"cubin"},
-    "tree_sitter": {"source"},
-    "tree_sitter_cuda": {"source"},
     "platformdirs": {"build"},
     "ncu_report": {"ncu"},
 }

@@ -35,6 +35,7 @@ class KernelClient(LanguageClient):
         super().__init__(*args, **kwargs)
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self.refreshes: list[str] = []
+        self.registrations: list[types.Registration] = []
         self.statuses: list[Any] = []  # kernelLsp/status, as it came
         self.published: list[types.PublishDiagnosticsParams] = []  # in the order of arrival
 
@@ -80,7 +81,7 @@ def capabilities(name: str) -> types.ClientCapabilities:
 def keep_all_diagnostics(client: KernelClient, params: types.PublishDiagnosticsParams) -> None:
     """pytest-lsp keeps the last ones of each file; their order and versions matter as well."""
     client.published.append(params)
-    client.diagnostics[params.uri] = params.diagnostics
+    client.diagnostics[params.uri] = list(params.diagnostics)
 
 
 def make_client() -> KernelClient:
@@ -105,6 +106,10 @@ def make_client() -> KernelClient:
     def apply_edit(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         client.edits.append(params)
         return types.ApplyWorkspaceEditResult(applied=True)
+
+    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    def register_capability(params: types.RegistrationParams) -> None:
+        client.registrations.extend(params.registrations)
 
     @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)
     def refresh_lenses(*_: Any) -> None:
