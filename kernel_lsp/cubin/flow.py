@@ -99,17 +99,17 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
         first + offset // INSTRUCTION_BYTES: [first + target // INSTRUCTION_BYTES for target in targets]
         for offset, targets in (indirect_targets or {}).items()
     }
-    family = [form.opcode.family for form in sass.forms]
+    families = sass.families(first, end)
     leaders = {first, *(function.start for function in code.functions)}
     exits: dict[int, tuple[int, ...]] = {}
     calls: list[Call] = []
     unknown: list[int] = []
-    ending = np.array([name in _ENDS for name in family], np.bool_)[sass.form[first:end]]
-    for row in (np.flatnonzero(ending) + first).tolist():
+    for row, name in enumerate(families, first):
+        if name not in _ENDS:
+            continue
         guard = int(sass.guard[row])
         if guard == NEVER_GUARD:
             continue
-        name = family[sass.form[row]]
         target = int(sass.target[row])
         always = guard in (NO_GUARD, _ALWAYS_GUARD)
         reached: list[int] = []

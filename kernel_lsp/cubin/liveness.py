@@ -119,12 +119,12 @@ class Transfer:
     def of(cls, sass: Sass, flow: Flow) -> Transfer | str:
         """The section's transfer, or why an instruction's registers are not known."""
         first, end = flow.code.start, flow.code.padding
-        per_form = [form.registers for form in sass.forms]
+        forms = sass.forms
         writes: list[int] = []
         kills: list[int] = []
         reads: list[int] = []
         for form, guard in zip(sass.form[first:end].tolist(), sass.guard[first:end].tolist(), strict=True):
-            registers = per_form[form]
+            registers = forms[form].registers
             written, read = registers.defines, registers.uses
             if written is None or read is None:
                 return registers.reason or "registers not known"
@@ -133,9 +133,8 @@ class Transfer:
             writes.append(written)
             kills.append(written if guard in (NO_GUARD, _ALWAYS_GUARD) else 0)
             reads.append(read | guard_bit(guard))
-        exit_forms = np.array([form.opcode.family == "EXIT" for form in sass.forms], np.bool_)
-        exits = np.flatnonzero(exit_forms[sass.form[first:end]]) + first
-        return cls(first, writes, kills, reads, frozenset(call.row for call in flow.calls), frozenset(exits.tolist()))
+        exits = frozenset(row for row, name in enumerate(sass.families(first, end), first) if name == "EXIT")
+        return cls(first, writes, kills, reads, frozenset(call.row for call in flow.calls), exits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +148,8 @@ class _ReturnSites:
     @classmethod
     def of(cls, sass: Sass, flow: Flow) -> _ReturnSites:
         entries = {function.start for function in flow.code.functions}
-        is_return = np.array([form.opcode.family == "RET" for form in sass.forms], np.bool_)
         first, end = flow.code.start, flow.code.padding
-        rows = (np.flatnonzero(is_return[sass.form[first:end]]) + first).tolist()
+        rows = [row for row, name in enumerate(sass.families(first, end), first) if name == "RET"]
         return cls(
             rows=tuple(rows),
             function_of={row: max(entry for entry in entries if entry <= row) for row in rows},

@@ -39,22 +39,16 @@ def local_accesses(sass: Sass, flow: Flow, spill_offsets: Collection[int] | None
     ptxas does not (before 12.6): then fixed slots have no known purpose.
     """
     code = flow.code
-    kinds = {
-        index: form.opcode.kind
-        for index, form in enumerate(sass.forms)
-        if form.opcode.kind in ("local_load", "local_store")
-    }
     found: list[LocalAccess] = []
-    for row in range(code.start, code.padding):
-        kind = kinds.get(int(sass.form[row]))
-        if kind is None or sass.guard[row] == NEVER_GUARD:
+    for row, name in enumerate(sass.families(code.start, code.padding), code.start):
+        if name not in ("LDL", "STL") or sass.guard[row] == NEVER_GUARD:
             continue
         form = sass.forms[int(sass.form[row])]
         slot = _SLOT.search(form.operands)
         found.append(
             LocalAccess(
                 row=row,
-                is_store=kind == "local_store",
+                is_store=name == "STL",
                 width_bytes=form.opcode.width_bytes or 4,
                 purpose=_purpose(int(sass.pc[row]), bool(slot), spill_offsets, flow, row, form.operands),
                 slot=int(slot[1] or "0", 16) if slot else None,

@@ -110,6 +110,15 @@ class Sass:
         """What the instruction of this row is."""
         return self.forms[int(self.form[row])].opcode
 
+    def families(self, start: int, stop: int) -> list[str]:
+        """The opcode's first token of each row from `start` to `stop`; "" where not known."""
+        per_form = self._family_of_form
+        return [per_form[form] for form in self.form[start:stop].tolist()]
+
+    @cached_property
+    def _family_of_form(self) -> tuple[str, ...]:
+        return tuple(form.opcode.family for form in self.forms)
+
     @cached_property
     def kind(self) -> ByteColumn:
         """Position in `opcodes.classes()` per row."""

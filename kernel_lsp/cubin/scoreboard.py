@@ -126,15 +126,19 @@ def _events(sass: Sass, flow: Flow) -> list[list[_Event]]:
     masks, writes, reads = (
         column[first:end].tolist() for column in (control.wait_mask, control.write_barrier, control.read_barrier)
     )
-    guards, forms = sass.guard[first:end].tolist(), sass.form[first:end].tolist()
-    counted = {at: form.operands[2:3] for at, form in enumerate(sass.forms) if form.opcode.family == _COUNTED_WAIT}
+    guards = sass.guard[first:end].tolist()
+    counted = {
+        at: sass.forms[int(sass.form[first + at])].operands[2:3]
+        for at, name in enumerate(sass.families(first, end))
+        if name == _COUNTED_WAIT
+    }
     in_mask = [barriers(mask) for mask in range(1 << _BARRIERS)]
     events: list[list[_Event]] = []
     for block in range(len(flow)):
         found: list[_Event] = []
         for at in range(flow.starts[block] - first, flow.starts[block + 1] - first):
             cleared = in_mask[masks[at]]
-            named = counted.get(forms[at], "")
+            named = counted.get(at, "")
             waited = tuple(sorted({*cleared, int(named)})) if named in _NUMBERS else cleared
             sets = () if guards[at] == NEVER_GUARD else tuple({b for b in (writes[at], reads[at]) if b < _BARRIERS})
             if waited or sets:
