@@ -7,7 +7,13 @@ from kernel_lsp.cubin.kernel import Cubin, CubinError, DeviceFunction, KernelBin
 from kernel_lsp.cubin.line_program import entry_lines
 from kernel_lsp.cubin.names import function_name
 from kernel_lsp.cubin.ptx import read_ptx
-from kernel_lsp.cubin.resources import FunctionNumbers, function_numbers, kernel_resources, spilled_by
+from kernel_lsp.cubin.resources import (
+    FunctionNumbers,
+    Spills,
+    function_numbers,
+    kernel_resources,
+    spills_by_function,
+)
 from kernel_lsp.source.position import SourceLine
 
 _HELPERS = ("__internal_", "__cuda_sm")
@@ -16,12 +22,18 @@ _HELPERS = ("__internal_", "__cuda_sm")
 def read_cubin(data: bytes) -> Cubin:
     """Decodes a cubin, linked or relocatable. Raises CubinError with one message when the bytes are none or damaged."""
     elf = read_elf(data)
-    functions = [symbol for symbol in elf.symbols if symbol.is_function and _has_code(elf, symbol)]
-    kernels = [symbol for symbol in functions if symbol.is_kernel]
-    inner: dict[int, list[Symbol]] = {}
-    for symbol in functions:
-        if not symbol.is_kernel:
-            inner.setdefault(symbol.section, []).append(symbol)
+    by_section: dict[int, list[Symbol]] = {}
+    for symbol in elf.symbols:
+        if symbol.is_function and _has_code(elf, symbol):
+            by_section.setdefault(symbol.section, []).append(symbol)
+    kernels: list[Symbol] = []
+    spills: dict[int, Spills] = {}
+    for functions in by_section.values():
+        entries = [function for function in functions if function.is_kernel]
+        if len(entries) > 1:
+            raise CubinError(f"damaged cubin: {len(entries)} kernels in one code section")
+        kernels += entries
+        spills.update(spills_by_function(elf, functions))
     numbers = function_numbers(elf)
     # One section per linked file: ".nv_debug_ptx_txt", or with a number behind it.
     ptx = read_ptx(b"\0".join(elf.content(s) for s in elf.sections if s.name.startswith(".nv_debug_ptx_txt")))
@@ -36,13 +48,14 @@ def read_cubin(data: bytes) -> Cubin:
                 short_name=function_name(kernel.name).short,
                 arch=elf.arch,
                 definition=definitions.get(kernel.section),
-                resources=kernel_resources(elf, kernel, numbers, inner.get(kernel.section, []), ptx.get(kernel.name)),
+                resources=kernel_resources(elf, kernel, numbers, spills[kernel.index], ptx.get(kernel.name)),
                 code_bytes=kernel.size,
             )
             for kernel in sorted(kernels, key=lambda kernel: kernel.name)
         ),
         device_functions=tuple(
-            _device_function(elf, symbol, numbers, inner[symbol.section], kernel_of.get(symbol.section))
+            _device_function(symbol, numbers, spills[symbol.index], kernel_of.get(symbol.section))
+            for functions in by_section.values()
             for symbol in functions
             if not symbol.is_kernel
         ),
@@ -70,16 +83,13 @@ def _definitions(elf: CubinElf) -> dict[int, SourceLine]:
         return {}  # a line table of a later kind must not cost the numbers; the line map itself says what is wrong
 
 
-def _device_function(
-    elf: CubinElf, symbol: Symbol, numbers: FunctionNumbers, beside: list[Symbol], kernel: str | None
-) -> DeviceFunction:
+def _device_function(symbol: Symbol, numbers: FunctionNumbers, spills: Spills, kernel: str | None) -> DeviceFunction:
     mangled = symbol.name
     if mangled.startswith("$"):
         # "$kernel$function", or "$__internal_0_$function" for NVIDIA's own.
         prefix = f"${kernel}$"
         mangled = mangled.removeprefix(prefix) if mangled.startswith(prefix) else mangled.rpartition("$")[2]
     name = function_name(mangled)
-    spills = spilled_by(elf, symbol, [other for other in beside if other.index != symbol.index])
     return DeviceFunction(
         mangled=mangled,
         name=name.full,

@@ -145,13 +145,17 @@ def read_elf(data: bytes) -> CubinElf:
     """Reads and checks the container of a cubin. Raises CubinError with one message when it is none or damaged."""
     if len(data) < _HEADER.size or data[:4] != b"\x7fELF":
         raise CubinError("not a cubin: the file does not start with an ELF header")
-    ident, kind, machine, _, _, _, table, flags, _, _, _, entry_size, count, names_at = _HEADER.unpack_from(data)
+    header = _HEADER.unpack_from(data)
+    ident, kind, machine, _, _, segments, table, flags, _, segment_size, segment_count = header[:11]
+    entry_size, count, names_at = header[11:]
     if ident[4] != 2 or ident[5] != 1 or machine != _MACHINE_CUDA:
         raise CubinError(f"not a cubin: an ELF file of machine {machine}, expected {_MACHINE_CUDA} (CUDA)")
     if kind not in (_TYPE_RELOCATABLE, _TYPE_EXECUTABLE):
         raise CubinError(f"damaged cubin: ELF type {kind}, expected 1 (relocatable) or 2 (linked)")
     if entry_size != _SECTION.size or count == 0 or table + count * entry_size > len(data):
         raise CubinError("damaged cubin: the section table runs past the end of the file (truncated?)")
+    if segments + segment_count * segment_size > len(data):
+        raise CubinError("damaged cubin: the segment table runs past the end of the file (truncated?)")
     budget = _NameBudget(len(data))
     headers = list(_SECTION.iter_unpack(data[table : table + count * entry_size]))
     for index, header in enumerate(headers):

@@ -12,6 +12,7 @@ from kernel_lsp.cubin.elf import CubinElf, read_elf
 from kernel_lsp.cubin.line_program import Sequence, decode_sequences, read_units
 
 _HELPER = "$__internal"
+_DEEPEST_CHAIN = 1000  # real ones have fewer than a hundred; a hostile table must not cost a million for each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class SectionLines:
 
     def frames_of_row(self, row: int) -> tuple[Frame, ...]:
         """The chain of calls of a row of `rows_at`, innermost first; empty for -1."""
-        frames = []
-        while row >= 0:
+        frames: list[Frame] = []
+        while row >= 0 and len(frames) < _DEEPEST_CHAIN:
             function = int(self.function[row])
             name = self.functions[function] if function >= 0 else None
             frames.append(Frame(self.files[self.file[row]], int(self.line[row]), name))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernel_lsp.cubin.attributes import Info
@@ -25,8 +25,7 @@ _FIRST_TOOLKIT_WITH_SPILLS = (12, 6)
 _ANNOTATION_SPILL = 1
 _UNKNOWN_STACK = 0xFFFFFFFF
 _INSTRUCTION = struct.Struct("<QQ")
-_INSTRUCTION_BYTES = _INSTRUCTION.size
-_END = 1 << 64
+_LARGEST_SHARED = 1 << 24  # far above any machine's, to tell a damaged size
 
 # Low 12 bits of an instruction: the opcode. Bits 73-75: the access width.
 _STL, _LDL = 0x387, 0x983
@@ -68,9 +67,9 @@ def function_numbers(elf: CubinElf) -> FunctionNumbers:
 
 
 def kernel_resources(
-    elf: CubinElf, kernel: Symbol, numbers: FunctionNumbers, inner: Sequence[Symbol], ptx: PtxKernel | None
+    elf: CubinElf, kernel: Symbol, numbers: FunctionNumbers, spills: Spills, ptx: PtxKernel | None
 ) -> Resources:
-    """What the kernel takes. `inner`: the device functions in its code section; `ptx`: None without embedded PTX."""
+    """What the kernel takes. `spills`: its own of `spills_by_function`; `ptx`: None without embedded PTX."""
     name = kernel.name
     own = {attribute.code: attribute for attribute in elf.attributes(elf.section(f".nv.info.{name}"))}
     registers = numbers.registers.get(kernel.index)
@@ -78,10 +77,9 @@ def kernel_resources(
         raise CubinError(f"damaged cubin: no register count for kernel {name}")
     frame = numbers.frame_bytes.get(kernel.index, 0)
     stack: int | None = numbers.stack_bytes.get(kernel.index, frame)
-    # ptxas 12.9 and 13.0 write the frame alone for a kernel that recurses, the others all ones.
+    # ptxas 12.6 to 13.0 writes the frame alone for a kernel that recurses, the others all ones.
     if stack == _UNKNOWN_STACK or (ptx and ptx.recurses):
         stack = None
-    spills = spilled_by(elf, kernel, inner)
     barriers = own.get(Info.NUM_BARRIERS)
     return Resources(
         registers=registers,
@@ -102,34 +100,59 @@ def kernel_resources(
     )
 
 
-def spilled_by(elf: CubinElf, function: Symbol, inner: Sequence[Symbol]) -> Spills:
-    """Spill bytes of the function's own instructions, those of the functions inside its range left out."""
-    code = elf.sections[function.section]
+def spills_by_function(elf: CubinElf, functions: Sequence[Symbol]) -> dict[int, Spills]:
+    """Spill bytes by symbol index, for all functions of one code section.
+
+    An instruction belongs to the function inside the section (a call that was not inlined) whose range holds it,
+    else to the kernel, whose range is the whole section.
+    """
+    code = elf.sections[functions[0].section]
     content = elf.content(code)
-    starts = sorted((other.value, other.value + other.size) for other in inner)
     annotated = _annotated_offsets(elf, code)
-    own = range(function.value, function.value + function.size)
     if annotated is None:
-        return Spills(None, None, "the cubin's list of spill instructions has a form that is not known here")
-    if not annotated and not _lists_spills(elf) and _touches_local(content, own, starts):
-        return Spills(None, None, "ptxas before 12.6 does not record which local memory accesses are spills")
-    stored = loaded = 0
+        unknown = Spills(None, None, "the cubin's list of spill instructions has a form that is not known here")
+        return {function.index: unknown for function in functions}
+    owner = _Owners(functions)
+    if not annotated and not _lists_spills(elf):
+        touching = {owner.of(offset) for offset in _local_accesses(content)}
+        unknown = Spills(None, None, "ptxas before 12.6 does not record which local memory accesses are spills")
+        return {f.index: unknown if f.index in touching else Spills(0, 0, None) for f in functions}
+    found = {function.index: Spills(0, 0, None) for function in functions}
     for offset in annotated:
-        if offset not in own or _is_inside(offset, starts):
-            continue
-        if offset + _INSTRUCTION_BYTES > len(content):
-            raise CubinError(f"damaged cubin: {code.name} has a spill at {offset:#x}, behind its end")
-        low, high = _INSTRUCTION.unpack_from(content, offset)
-        opcode, width = low & 0xFFF, high >> 9 & 7
-        if opcode in _SHARED_SPILLS:
-            continue
-        if opcode not in (_STL, _LDL) or width >= len(_WIDTH_BYTES):
-            return Spills(None, None, f"an instruction of unknown form spills at {offset:#x}")
-        if opcode == _STL:
-            stored += _WIDTH_BYTES[width]
-        else:
-            loaded += _WIDTH_BYTES[width]
-    return Spills(stored, loaded, None)
+        function = owner.of(offset)
+        spills = found.get(function)
+        if spills is not None:
+            found[function] = _with_access(spills, content, offset)
+    return found
+
+
+def _with_access(spills: Spills, content: bytes, offset: int) -> Spills:
+    if offset + _INSTRUCTION.size > len(content):
+        raise CubinError(f"damaged cubin: a spill at {offset:#x} is behind the end of the code")
+    low, high = _INSTRUCTION.unpack_from(content, offset)
+    opcode, width = low & 0xFFF, high >> 9 & 7
+    if opcode in _SHARED_SPILLS or spills.store_bytes is None or spills.load_bytes is None:
+        return spills
+    if opcode not in (_STL, _LDL) or width >= len(_WIDTH_BYTES):
+        return Spills(None, None, f"an instruction of unknown form spills at {offset:#x}")
+    if opcode == _STL:
+        return Spills(spills.store_bytes + _WIDTH_BYTES[width], spills.load_bytes, None)
+    return Spills(spills.store_bytes, spills.load_bytes + _WIDTH_BYTES[width], None)
+
+
+class _Owners:
+    """Offset in a code section -> index of the function's symbol; -1 for none."""
+
+    def __init__(self, functions: Sequence[Symbol]) -> None:
+        self._inner = sorted((f for f in functions if not f.is_kernel), key=lambda function: function.value)
+        self._starts = [function.value for function in self._inner]
+        self._kernel = next((function.index for function in functions if function.is_kernel), -1)
+
+    def of(self, offset: int) -> int:
+        at = bisect_right(self._starts, offset) - 1
+        if at >= 0 and offset < self._starts[at] + self._inner[at].size:
+            return self._inner[at].index
+        return self._kernel
 
 
 def spill_offsets(elf: CubinElf, code: Section) -> frozenset[int] | None:
@@ -157,21 +180,16 @@ def _lists_spills(elf: CubinElf) -> bool:
     return release >= [*_FIRST_TOOLKIT_WITH_SPILLS]
 
 
-def _touches_local(content: bytes, own: range, inner: list[tuple[int, int]]) -> bool:
-    for offset in range(own.start, min(own.stop, len(content)) - _INSTRUCTION_BYTES + 1, _INSTRUCTION_BYTES):
-        opcode = (content[offset] | content[offset + 1] << 8) & 0xFFF
-        if opcode in (_STL, _LDL) and not _is_inside(offset, inner):
-            return True
-    return False
-
-
-def _is_inside(offset: int, ranges: list[tuple[int, int]]) -> bool:
-    at = bisect_right(ranges, (offset, _END)) - 1
-    return at >= 0 and offset < ranges[at][1]
+def _local_accesses(content: bytes) -> Iterator[int]:
+    for offset in range(0, len(content) - _INSTRUCTION.size + 1, _INSTRUCTION.size):
+        if (content[offset] | content[offset + 1] << 8) & 0xFFF in (_STL, _LDL):
+            yield offset
 
 
 def _static_shared_bytes(elf: CubinElf, name: str) -> int:
     size = _section_bytes(elf, f".nv.shared.{name}")
+    if size > _LARGEST_SHARED:
+        raise CubinError(f"damaged cubin: kernel {name} with {size} bytes of shared memory")
     number = int("".join(filter(str.isdigit, elf.arch)))
     if size and not elf.relocatable and number >= _FIRST_ARCH_WITH_SYSTEM_SHARED:
         if size < SYSTEM_SHARED_BYTES:
