@@ -1,8 +1,9 @@
 """Turns a section's instructions into counts: per kernel, per loop and per source line.
 
 Counted by family, the opcode's first token. Moves that ptxas sends to arithmetic pipes are counted as MOV, not as
-arithmetic (HFMA2 of zeros with a constant, IMAD.MOV); instructions under @!PT never run and are not counted; the trap
-loop and padding behind the code are no instructions. Line 0 and NVIDIA's helper code have no line of the user.
+arithmetic (HFMA2 of zeros with a constant, IMAD.MOV). Instructions under @!PT never run: they stand on their lines but
+are in no count of work. The trap loop and the padding behind the code are no instructions. Line 0 and NVIDIA's helper
+code have no line of the user.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ class LineRows:
 
 
 def rows_by_line(sass: Sass, code: Code, lines: SectionLines | None) -> LineRows:
-    """The countable rows of a section by source line."""
-    rows = counted_rows(sass, code)
+    """The rows of a section by source line, those under @!PT included, padding left out."""
+    rows = np.arange(code.start, code.padding, dtype=np.int64)
     if lines is None:
         return LineRows({None: rows} if len(rows) else {}, {})
     at = lines.rows_at(sass.pc[rows].astype(np.int64))

@@ -196,7 +196,7 @@ def test_loop_work_and_mix() -> None:
     assert (ratio.ratio, ratio.kind, ratio.cp_async) == (1.5, "low", "pays")
     assert load_ratio(work, "sm_75").cp_async_why == "sm_75 has no asynchronous copy"
     lines = rows_by_line(sass, sass.codes[0], None)
-    assert sum(map(len, lines.own.values())) == sum(mix.values())
+    assert sum(map(len, lines.own.values())) == sum(mix.values()) + 1  # the LDS that never runs has a line too
 
 
 def test_work_in_an_inner_loop_makes_the_ratio_unknown() -> None:
