@@ -14,10 +14,12 @@ _MAGIC = b"\x7fELF\x02\x01"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQ")
 _PROGRAM_BYTES = 56
 _MACHINE_CUDA = 190
 _NOBITS = 8
 _SYMTAB = 2
+_REL = 9
 _FUNCTION = 2
 
 
@@ -58,16 +60,32 @@ def _cubin_bytes(data: bytes, start: int) -> int:
 
 
 def _with_offsets(cubin: bytes) -> bytes:
-    """The cubin with functions at their offsets: up to ncu 2021 the kernels' symbols hold device addresses."""
+    """The cubin as the compiler made it: up to ncu 2021 kernels' symbols, and what refers to them, hold device
+    addresses (and nvdisasm never ends on them)."""
     header = _HEADER.unpack_from(cubin, 0)
     sections = [_SECTION.unpack_from(cubin, header[6] + index * _SECTION.size) for index in range(header[12])]
-    moved: bytearray | None = None
+    changed = bytearray(cubin)
+    moved: dict[int, tuple[int, int]] = {}  # symbol -> its device address and size
     for section in sections:
         if section[1] != _SYMTAB:
             continue
-        for at in range(section[4], section[4] + section[5] - _SYMBOL.size + 1, _SYMBOL.size):
+        for number, at in enumerate(range(section[4], section[4] + section[5] - _SYMBOL.size + 1, _SYMBOL.size)):
             name, info, other, home, value, size = _SYMBOL.unpack_from(cubin, at)
             if info & 15 == _FUNCTION and home < len(sections) and value > sections[home][5] >= size:
-                moved = moved if moved is not None else bytearray(cubin)
-                _SYMBOL.pack_into(moved, at, name, info, other, home, 0, size)
-    return cubin if moved is None else bytes(moved)
+                moved[number] = (value, size)
+                _SYMBOL.pack_into(changed, at, name, info, other, home, 0, size)
+    if not moved:
+        return cubin
+    for table in sections:
+        if table[1] != _REL or table[7] >= len(sections):
+            continue
+        target = sections[table[7]]
+        for at in range(table[4], table[4] + table[5] - _RELOCATION.size + 1, _RELOCATION.size):
+            offset, info = _RELOCATION.unpack_from(cubin, at)
+            address, size = moved.get(info >> 32, (0, 0))
+            if size and offset + 8 <= target[5]:
+                place = target[4] + offset
+                value = int.from_bytes(cubin[place : place + 8], "little") - address
+                if 0 <= value <= size:
+                    changed[place : place + 8] = value.to_bytes(8, "little")
+    return bytes(changed)
