@@ -58,12 +58,13 @@ def analyze(
     messages: Sequence[CompilerMessage] = (),
     notes: Sequence[BuildNote] = (),
     severities: Mapping[str, str] | None = None,
+    register_limit: int | None = None,
 ) -> FileAnalysis:
     """Join a cubin with its source and machine, and ask the rules.
 
     `path` is the file that the text (and its `scan`) belongs to, spelt as the cubin's line table spells it; for a
     cubin without a source the text is empty. `launches` are by mangled name; kernels without an entry have none.
-    `severities` maps codes or slugs to a severity or "off".
+    `severities` maps codes or slugs to a severity or "off". `register_limit` is that of -maxrregcount.
     """
     kernels = tuple(
         sorted(
@@ -75,7 +76,17 @@ def analyze(
         )
     )
     not_compiled = _not_compiled(path, cubin, scan)
-    facts = Facts(path, gpu, kernels, not_compiled, tuple(messages), tuple(notes), text=text, scan=scan)
+    facts = Facts(
+        path,
+        gpu,
+        kernels,
+        not_compiled,
+        tuple(messages),
+        tuple(notes),
+        text=text,
+        scan=scan,
+        register_limit=register_limit,
+    )
     return FileAnalysis(
         path=path,
         text_digest=content_digest(text.encode("utf-8", "surrogatepass")),

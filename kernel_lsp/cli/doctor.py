@@ -24,8 +24,8 @@ from kernel_lsp.build.probe import Gpu
 from kernel_lsp.build.store import CACHE_VARIABLE, DEFAULT_BUDGET_BYTES, BuildStore, default_cache_folder
 from kernel_lsp.cli.common import add_common_options, request_for
 from kernel_lsp.cli.errors import CliError
-from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.session.conclude import Plan
 from kernel_lsp.session.outcome import PipelineRequest
 from kernel_lsp.session.pipeline import DEFAULT_GPU, Pipeline
 from kernel_lsp.session.settings import Settings
@@ -49,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     """Print the state of things; 3 where nvcc is missing."""
     request = request_for(options.file, options) if options.file else None
-    toolchain, gpu, found = asyncio.run(_ask(request))
+    toolchain, gpu, plan = asyncio.run(_ask(request))
     console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
     sections = [
         ("Program", _program()),
@@ -59,9 +59,8 @@ def run(options: argparse.Namespace) -> int:
         ("Problems", [Text(problem, "yellow") for problem in toolchain.problems]),
         ("Missing", [Text(missing.message, "bold yellow") for missing in toolchain.missing]),
     ]
-    if request is not None and found is not None:
-        assert request.document is not None
-        sections.append((str(request.document), _command(*found, toolchain)))
+    if plan is not None:
+        sections.append((str(plan.path), _command(plan, toolchain)))
     first = True
     for title, lines in sections:
         shown = list(lines)
@@ -76,15 +75,13 @@ def run(options: argparse.Namespace) -> int:
     return 3 if toolchain.nvcc is None else 0
 
 
-async def _ask(
-    request: PipelineRequest | None,
-) -> tuple[Toolchain, Gpu | None, tuple[BuildCommand, tuple[str, ...]] | None]:
+async def _ask(request: PipelineRequest | None) -> tuple[Toolchain, Gpu | None, Plan | None]:
     pipeline = Pipeline()
     try:
-        settings, roots = (Settings(), ()) if request is None else (request.settings, request.roots)
-        toolchain = await pipeline.toolchain(settings, roots)
-        command = None if request is None else await pipeline.command(request)
-        return toolchain, await pipeline.machine_gpu(), command
+        if request is None:
+            return await pipeline.toolchain(Settings()), await pipeline.machine_gpu(), None
+        plan, toolchain = await pipeline.command(request)
+        return toolchain, await pipeline.machine_gpu(), plan
     except OSError as error:
         raise CliError(f"{request.document if request else ''} cannot be read: {error.strerror or error}") from error
     finally:
@@ -131,7 +128,8 @@ def _cache() -> Iterator[Text]:
         yield Text(f"{parent} cannot be written: builds are not kept. Name another in {CACHE_VARIABLE}.", "yellow")
 
 
-def _command(command: BuildCommand, notices: tuple[str, ...], toolchain: Toolchain) -> Iterator[Text]:
+def _command(plan: Plan, toolchain: Toolchain) -> Iterator[Text]:
+    command = plan.command
     origin = command.origin if command.origin_path is None else str(command.origin_path)
     yield _row("from", origin + (f", {command.origin_detail}" if command.origin_detail else ""))
     if command.source != command.document:
@@ -147,7 +145,7 @@ def _command(command: BuildCommand, notices: tuple[str, ...], toolchain: Toolcha
         yield _row("with", f"{name}={value}")
     for note in command.notes:
         yield _row(note.kind, note.message, style=_NOTE_STYLES.get(note.kind, ""))
-    for notice in notices:
+    for notice in plan.notices:
         if notice not in toolchain.problems:
             yield Text(notice, "yellow")
 

@@ -34,3 +34,4 @@ class Facts:
     not_built_severity: Severity = "error"
     text: str = ""
     scan: SourceScan | None = None
+    register_limit: int | None = None  # of -maxrregcount

@@ -117,7 +117,10 @@ def find_toolchain(
         tool = tool or _search(name, places)
         found[name] = tool
         if tool is None:
-            looked = (f"setting kernelLsp.tools.{name}", *dict.fromkeys(_said(place) for place in places))
+            named = (
+                (f"the compile database ({entry_compiler})",) if name == "nvcc" and entry_compiler and trusted else ()
+            )
+            looked = (f"setting kernelLsp.tools.{name}", *named, *dict.fromkeys(_said(place) for place in places))
             missing.append(MissingTool(name, looked, _missing_message(name, looked)))
     return Toolchain(
         found["nvcc"],

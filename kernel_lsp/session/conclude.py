@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.launch_choice import launches_for
 from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import ProjectConfig
+from kernel_lsp.project.register_limit import register_limit
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
@@ -54,7 +55,10 @@ def outcome(
     path = str(plan.path)
     notices = [*plan.notices, *([trouble] if trouble else [])]
     severities = _severities(request.settings, plan.config)
-    notes = [BuildNote(n.message, n.severity) for n in plan.command.notes if n.severity != "log"]
+    skipped = plan.command.skip_reason
+    notes = [
+        BuildNote(n.message, n.severity) for n in plan.command.notes if n.severity != "log" and n.message != skipped
+    ]
     gpu = _gpu_choice(request, plan, machine, notices)
     analysis = None
     findings: tuple[Finding, ...] = ()
@@ -74,15 +78,21 @@ def outcome(
                 built.messages,
                 notes,
                 severities,
+                register_limit(plan.command.flags),
             )
             findings = analysis.findings
     elif built.status == "tool missing":
         notices.append(built.reason)
     else:
-        # A file that is not for this compiler (another target, no supported architecture) is nobody's fault.
-        severity: Severity = "warning" if built.status == "skipped" else "error"
         findings = failed_build_findings(
-            path, plan.text, built.reason, built.messages, notes, severities, severity, scan_of_text
+            path,
+            plan.text,
+            built.reason,
+            built.messages,
+            notes,
+            severities,
+            _not_built_severity(plan, built),
+            scan_of_text,
         )
     reads = {path, *built.dependencies, *([str(plan.command.origin_path)] if plan.command.origin_path else [])}
     if plan.config is not None:
@@ -95,10 +105,42 @@ def outcome(
         toolchain=toolchain,
         gpu=gpu,
         analysis=analysis,
-        findings=findings,
+        findings=_in_existing_files(findings, path),
         notices=notices,
         reads=frozenset(real_path(file) for file in reads),
     )
+
+
+def _not_built_severity(plan: Plan, built: BuildResult) -> Severity:
+    """An error, but for a file that is not meant for this compiler: then what its note says (HIP: nobody's fault)."""
+    if built.status != "skipped":
+        return "error"
+    said = (note.severity for note in plan.command.notes if note.message == plan.command.skip_reason)
+    return next((severity for severity in said if severity != "log"), "warning")
+
+
+def _in_existing_files(findings: Iterable[Finding], path: str) -> tuple[Finding, ...]:
+    """Findings on names that are no files (`#line 1 "default_program"`) go to the head of the document, with the name.
+
+    An editor shows nothing for a file that is not there, and could never clear it.
+    """
+    exists: dict[str, bool] = {path: True}
+
+    def is_there(file: str) -> bool:
+        if file not in exists:
+            exists[file] = Path(file).exists()
+        return exists[file]
+
+    def placed(finding: Finding) -> Finding:
+        related = tuple(place for place in finding.related if is_there(place.file))
+        if is_there(finding.file):
+            return finding if related == finding.related else replace(finding, related=related)
+        message = f"{Path(finding.file).name}:{finding.line}: {finding.message}"
+        return replace(
+            finding, file=path, line=1, end_line=1, column=None, end_column=None, message=message, related=related
+        )
+
+    return tuple(placed(finding) for finding in findings)
 
 
 def cubin_outcome(request: PipelineRequest, machine: Gpu | None) -> FileOutcome:

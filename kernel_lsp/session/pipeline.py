@@ -15,7 +15,6 @@ from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.probe import Gpu, detect_gpu, probe
 from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.hardware.catalog import UnknownGpuError, board_names, by_name
-from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import ProjectConfig, find_config, load_config
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
 from kernel_lsp.project.toolchain import Toolchain, find_toolchain
@@ -52,9 +51,8 @@ class Pipeline:
         machine = await self.machine_gpu()
         if request.document.suffix == ".cubin":
             return await loop.run_in_executor(self._thread, cubin_outcome, request, machine)
-        toolchain = await self._toolchain(request)
         try:
-            plan = await loop.run_in_executor(self._thread, self._plan, request, toolchain, machine)
+            plan, toolchain = await self._prepared(request, machine)
         except OSError as error:
             reason = f"{request.document} cannot be read ({error.strerror or error})"
             return failed_outcome(str(request.document), reason)
@@ -84,11 +82,9 @@ class Pipeline:
             self._gpu = asyncio.ensure_future(detect_gpu(self._environment))
         return await asyncio.shield(self._gpu)
 
-    async def command(self, request: PipelineRequest) -> tuple[BuildCommand, tuple[str, ...]]:
-        """The command that `analyze` would build with, and what was odd on the way to it. Raises OSError."""
-        machine, toolchain = await self.machine_gpu(), await self._toolchain(request)
-        plan = await asyncio.get_running_loop().run_in_executor(self._thread, self._plan, request, toolchain, machine)
-        return plan.command, plan.notices
+    async def command(self, request: PipelineRequest) -> tuple[Plan, Toolchain]:
+        """What `analyze` would build, and with which tools. Raises OSError."""
+        return await self._prepared(request, await self.machine_gpu())
 
     async def toolchain(self, settings: Settings, roots: tuple[Path, ...] = ()) -> Toolchain:
         """The tools that would be used, with versions."""
@@ -100,7 +96,19 @@ class Pipeline:
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
-    async def _toolchain(self, request: PipelineRequest) -> Toolchain:
+    async def _prepared(self, request: PipelineRequest, machine: Gpu | None) -> tuple[Plan, Toolchain]:
+        """The plan, with the compiler that the file's own entry names where it may be run. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        toolchain = await self._toolchain(request)
+        plan = await loop.run_in_executor(self._thread, self._plan, request, toolchain, machine)
+        if plan.command.compiler is not None:
+            own = await self._toolchain(request, plan.command.compiler)
+            if own != toolchain:
+                toolchain = own
+                plan = await loop.run_in_executor(self._thread, self._plan, request, toolchain, machine)
+        return plan, toolchain
+
+    async def _toolchain(self, request: PipelineRequest, entry_compiler: str | None = None) -> Toolchain:
         settings = request.settings
         wanted = {
             "nvcc": settings.tools_nvcc,
@@ -112,6 +120,7 @@ class Pipeline:
             settings=wanted,
             environment=self._environment,
             workspace_folders=request.roots,
+            entry_compiler=entry_compiler,
             trusted=request.trusted,
         )
         key = (found.nvcc, found.ptxas, found.nvdisasm, found.cuobjdump, found.problems)

@@ -7,6 +7,7 @@ from kernel_lsp.findings.rules import (
     build_error,
     build_note,
     cannot_launch,
+    comment,
     dynamic_shared_unknown,
     launch_limit,
     local_array,
@@ -14,6 +15,7 @@ from kernel_lsp.findings.rules import (
     not_compiled,
     occupancy_limiter,
     register_cliff,
+    register_flag,
     shared_memory_cliff,
     spill,
 )
@@ -22,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     occupancy_limiter.RULE,
     shared_memory_cliff.RULE,
     register_cliff.RULE,
+    register_flag.RULE,
     launch_limit.RULE,
     cannot_launch.RULE,
     dynamic_shared_unknown.RULE,
@@ -30,5 +33,6 @@ RULES: tuple[Rule, ...] = (
     build_error.RULE,
     not_built.RULE,
     build_note.RULE,
+    comment.RULE,
     not_compiled.RULE,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kernel_lsp.cubin.names import function_name
 from kernel_lsp.findings.catalogue import RuleText
@@ -27,6 +28,12 @@ def _place(facts: Facts, message: CompilerMessage) -> tuple[str, int]:
     if kernel and kernel.line > 0:
         return kernel.file, kernel.line
     return message.file or facts.path, 1
+
+
+def _mark(message: CompilerMessage) -> str:
+    """The message's number; of ptxas and nvlink, which speak of machine code, at least the name."""
+    mark = message.code or (message.tool if message.tool in ("ptxas", "nvlink") else None)
+    return f" [{mark}]" if mark else ""
 
 
 def _about_kernel(facts: Facts, message: CompilerMessage, short_name: str, line: int) -> Iterator[Related]:
@@ -63,6 +70,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         if message.kernel:
             name = function_name(message.kernel)
             words = words.replace(message.kernel, name.short)
+            related = [replace(place, message=place.message.replace(message.kernel, name.short)) for place in related]
             if file == facts.path:
                 related += _about_kernel(facts, message, name.short, line)
         at_column = message.column if message.line > 0 else None
@@ -77,7 +85,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 column=at_column,
                 end_column=at_column + 1 if at_column else None,
                 kernel=function_name(message.kernel).full if message.kernel else None,
-                message=text.messages["any"].format(text=words, code=f" [{message.code}]" if message.code else ""),
+                message=text.messages["any"].format(text=words, code=_mark(message)),
                 advice="",
                 related=tuple(related[:MOST_RELATED]),
             )

@@ -12,11 +12,17 @@ from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.register_budget import largest_register_count
 
 ADDRESSABLE_REGISTERS = 255  # per thread, by the instruction set
+LOWEST_LIMIT = 24  # "adjusting per thread register count of 16 to lower bound of 24" (ptxas 13.5)
 
 
-def _variant(kernel: KernelAnalysis) -> str:
+def _variant(facts: Facts, kernel: KernelAnalysis) -> str:
     if wording.launch_bounds(kernel.binary.resources):
         return "bound"
+    # ptxas raises a limit to what the architecture needs at least, and says so itself.
+    if facts.register_limit is not None and kernel.binary.resources.registers <= max(
+        facts.register_limit, LOWEST_LIMIT
+    ):
+        return "flag"
     return "full" if kernel.binary.resources.registers >= ADDRESSABLE_REGISTERS else "plain"
 
 
@@ -42,7 +48,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         stores, loads = resources.spill_store_bytes or 0, resources.spill_load_bytes or 0
         if not stores and not loads:
             continue
-        variant = _variant(kernel)
+        variant = _variant(facts, kernel)
         yield kernel_draft(
             text,
             facts,
@@ -51,7 +57,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 stores=f"{stores:,}",
                 loads=f"{loads:,}",
                 registers=resources.registers,
-                bound=wording.launch_bounds(resources),
+                bound=wording.launch_bounds(resources) or f"-maxrregcount={facts.register_limit}",
             ),
             advice=_advice(facts, text, kernel, variant),
             badness=stores + loads,

@@ -50,3 +50,22 @@ def test_a_frame_is_no_array_where_spills_are_unknown_or_calls_are_open() -> Non
     unknown = kernel(frame_bytes=64, spill_store_bytes=None, spill_load_bytes=None, spill_why="no debug data")
     assert analysed([unknown]).findings == ()
     assert analysed([kernel(frame_bytes=64, relocatable=True)]).findings == ()
+
+
+def test_spill_under_the_flag() -> None:
+    found = analysed([kernel(registers=32, spill_store_bytes=16, spill_load_bytes=16)], register_limit=32).findings
+    (spill,) = (f for f in found if f.code == "KL201")
+    assert spill.message.endswith("held to 32 registers by -maxrregcount=32")
+    assert "-maxrregcount" in spill.advice
+
+
+@pytest.mark.parametrize(("registers", "severity"), [(54, "information"), (30, "hint")])
+def test_the_flag_has_no_effect_on_a_bounded_kernel(registers: int, severity: str) -> None:
+    bounded = kernel("bounded", line=2, registers=registers, max_block=(256, 1, 1))
+    found = analysed([bounded, kernel("free", line=9)], register_limit=32).findings
+    (flag,) = (f for f in found if f.code == "KL125")
+    assert (flag.line, flag.severity) == (2, severity)
+    assert flag.message == (
+        f"-maxrregcount=32 has no effect here: __launch_bounds__(256) decides ({registers} registers)"
+    )
+    assert not [f for f in analysed([bounded]).findings if f.code == "KL125"]

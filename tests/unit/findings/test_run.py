@@ -106,6 +106,26 @@ def test_notes_of_the_build() -> None:
     assert [(f.code, f.severity, f.message) for f in found] == [("KL903", "information", "analysed without -G")]
 
 
+def test_notes_of_a_message_name_kernels_as_people_do() -> None:
+    mangled = "_Z7touchedPf"
+    note = MessageNote(PATH, 3, f"warpgroup.wait is injected in function '{mangled}' (C7517)")
+    message = CompilerMessage(
+        "ptxas", "warning", PATH, 2, None, "C7511", f"serialized in '{mangled}'", mangled, (note,)
+    )
+    (found,) = failed_build_findings(PATH, "", "", [message])
+    assert found.message == "serialized in 'touched' [C7511]"
+    assert [r.message for r in found.related] == ["warpgroup.wait is injected in function 'touched' (C7517)"]
+
+
+def test_a_comment_that_does_not_count_is_said_at_its_word() -> None:
+    text = "// kernel-lsp: block=0 smem=48KB\n__global__ void gemm(float* x) {}\n"
+    found = analysed([kernel(line=2)], text=text).findings
+    (comment,) = (f for f in found if f.code == "KL904")
+    assert (comment.line, comment.severity) == (1, "warning")
+    assert text[(comment.column or 0) - 1 : (comment.end_column or 0) - 1] == "block=0"
+    assert "block=0 is not understood" in comment.message
+
+
 def test_a_message_that_names_only_a_kernel_stands_at_its_line() -> None:
     message = CompilerMessage("ptxas", "warning", "", 0, None, None, "wgmma serialised", kernel="_Z_pick<1>")
     found = analysed([kernel("pick<1>", line=4)], text=SOURCE, messages=[message]).findings
@@ -124,7 +144,7 @@ def test_an_instance_that_ptxas_refuses_is_named_as_people_write_it() -> None:
     words = f"Entry function '{mangled}' uses too much shared data (50176 bytes, 49152 max)"
     message = CompilerMessage("ptxas", "error", PATH, 2, None, None, words, kernel=mangled)
     (found,) = failed_build_findings(PATH, text, "", [message], scan=scan(text))
-    assert found.message == "Entry function 'tile_sum<98>' uses too much shared data (50176 bytes, 49152 max)"
+    assert found.message == "Entry function 'tile_sum<98>' uses too much shared data (50176 bytes, 49152 max) [ptxas]"
     assert [(r.line, r.message) for r in found.related] == [
         (6, "tile_sum<98> is asked for here"),
         (3, "shared memory: tile"),
