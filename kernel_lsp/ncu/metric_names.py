@@ -61,8 +61,7 @@ class MetricNames:
             for kind in ("per_cycle", "total"):
                 metrics += [name for operation in precision.flop for name in self.operation(kind, operation)]
             metrics += self.operation("peak", precision.peak)
-        prefixes = [*self.raw["roofline"]["tensor_prefixes"], *self.raw["pipes"]["prefixes"]]
-        prefixes += [self.raw["samples"]["prefix"], self.raw["states"]["prefix"]]
+        prefixes = [*self.raw["pipes"]["prefixes"], self.raw["samples"]["prefix"], self.raw["states"]["prefix"]]
         columns = [name for fact in self.columns.values() for name in fact.names]
         columns += [self.sample_name(reason) for reason in self.reasons]
         columns += self.facts["sample_count"].names

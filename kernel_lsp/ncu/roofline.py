@@ -17,8 +17,10 @@ from kernel_lsp.ncu.units import in_base_unit
 
 
 def roofline_points(metrics: Mapping[str, Metric], duration_ns: float | None) -> tuple[RooflinePoint, ...]:
-    """A point for each precision whose operations were counted, the most FLOP first; tensor operations are not in
-    them (see `tensor_pipe`)."""
+    """A point for each precision whose operations were counted, the most FLOP first.
+
+    Tensor operations are not in them: these metrics count the instructions of the FP32, FP64 and FP16 pipes.
+    """
     facts = metric_names().facts
 
     def fact(key: str) -> float | None:
@@ -61,12 +63,11 @@ def _flop_rate(
     metrics: Mapping[str, Metric], precision: Precision, cycles_per_s: float | None, seconds: float | None
 ) -> float | None:
     """FLOP per second; None where one of the operations was not counted."""
-    names = metric_names()
     per_cycle = _weighted(metrics, precision, "per_cycle")
     if per_cycle is not None and cycles_per_s is not None:
         return per_cycle * cycles_per_s
     total = _weighted(metrics, precision, "total")
-    return total / seconds if total is not None and seconds and names else None
+    return total / seconds if total is not None and seconds else None
 
 
 def _weighted(metrics: Mapping[str, Metric], precision: Precision, kind: str) -> float | None:

@@ -19,11 +19,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": {"cubin", "hardware", "source"},
     "findings": {"model", "cubin", "hardware", "source"},
     "analysis": {"findings", "model", "cubin", "hardware", "source"},
-    "report": {"analysis", "findings", "model", "cubin", "hardware", "source"},
+    "report": {"analysis", "findings", "model", "ncu", "cubin", "hardware", "source"},
     "project": {"model", "source"},
     "ncu": {"cubin", "source"},
     "build": {"project", "ncu", "source"},
-    "session": {"analysis", "build", "project", "report", "findings", "model", "cubin", "hardware", "source"},
+    "session": {"analysis", "build", "ncu", "project", "report", "findings", "model", "cubin", "hardware", "source"},
     "lsp": {"session", "analysis", "report", "findings", "model", "hardware", "source"},
     "cli": {
         "lsp",

@@ -1,0 +1,142 @@
+"""Turns costs on the profiled text into costs on the text the user looks at now, and says how well they fit.
+
+- exact: the kernel built now has the same code as the profiled one, so every counter belongs to the line that this
+  build's own table gives it; edits since the build move it as they move the build's other facts.
+- by line: the code differs, but the report carries the profiled text: counters follow their lines through a line diff,
+  changed lines are unmeasured.
+- stale: the code differs and nothing tells which text was profiled: counters are kept, and no line is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kernel_lsp.ncu.attach import LineCost, MeasuredKernel, measure
+from kernel_lsp.ncu.kernel_code import KernelCode
+from kernel_lsp.ncu.kernel_profile import KernelProfile
+from kernel_lsp.ncu.source_paths import built_path_of
+from kernel_lsp.source.remap import LineMap
+
+Fit = Literal["exact", "by line", "stale"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """The kernel as it is built now, and the text it was built from."""
+
+    code: KernelCode
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLine:
+    """A line's cost in the current text. `profiled_line` is where it stood in the profiled text."""
+
+    line: int
+    profiled_line: int
+    cost: LineCost
+    certain: bool  # false in a stale report: the line may be another one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedProfile:
+    """A profiled launch on one file of the user's.
+
+    `why` is a sentence for people. `edited_lines` are lines of the current text that the profile says nothing about
+    because they were changed or added since; `lost_samples` are those of profiled lines that are gone.
+    """
+
+    path: str
+    built_path: str | None
+    fit: Fit
+    why: str
+    measured: MeasuredKernel
+    lines: tuple[PlacedLine, ...]  # by line
+    edited_lines: tuple[int, ...]
+    lost_samples: int
+
+
+def place(
+    profile: KernelProfile,
+    report_code: KernelCode | None,
+    path: str,
+    text: str,
+    built: BuiltKernel | None = None,
+) -> PlacedProfile:
+    """Costs of one launch on the file `path` whose text is now `text`.
+
+    `report_code` is the kernel in the report's own cubin, `built` the kernel of the last build of this file.
+    """
+    if built is not None and report_code is not None and same_code(report_code, built.code):
+        # The report's instructions, the build's lines: comments and blank lines moved nothing.
+        measured = measure(profile, built.code)
+        return _follow(path, text, built.text, "exact", "the profiled code is the code built now", measured)
+    measured = measure(profile, report_code)
+    built_path = _built_path(measured, path, text, profile.sources)
+    profiled_text = profile.sources.get(built_path or "", "")
+    if built_path is None:
+        return _nothing(path, measured, "the report has no lines of this file")
+    if profiled_text.strip():
+        since = "" if profiled_text == text else "; the source was changed since"
+        return _follow(
+            path, text, profiled_text, "by line", f"by the source in the report{since}", measured, built_path
+        )
+    reason = (
+        "the code built now differs from the profiled code, and the report does not carry its source "
+        "(ncu --import-source yes): lines may have moved"
+        if built is not None and report_code is not None
+        else "nothing tells which text was profiled (ncu --import-source yes keeps it in the report)"
+    )
+    lines = tuple(
+        PlacedLine(cost.line, cost.line, cost, certain=False) for cost in measured.lines if cost.file == built_path
+    )
+    return PlacedProfile(
+        path, built_path, "stale", reason, measured, tuple(sorted(lines, key=lambda line: line.line)), (), 0
+    )
+
+
+def same_code(one: KernelCode, other: KernelCode) -> bool:
+    """Whether two builds of a kernel have the same instructions for the same architecture."""
+    return one.arch == other.arch and one.content == other.content
+
+
+def _follow(
+    path: str,
+    text: str,
+    old_text: str,
+    fit: Fit,
+    why: str,
+    measured: MeasuredKernel,
+    built_path: str | None = None,
+) -> PlacedProfile:
+    """Costs of the old text's lines on the new text's."""
+    if built_path is None:
+        built_path = _built_path(measured, path, text, measured.profile.sources)
+    moved = LineMap(old_text, text)
+    lines: list[PlacedLine] = []
+    lost = 0
+    for cost in measured.lines:
+        if cost.file != built_path:
+            continue
+        now = moved.to_new(cost.line)
+        if now is None:
+            lost += cost.within.samples
+        else:
+            lines.append(PlacedLine(now, cost.line, cost, certain=True))
+    edited: tuple[int, ...] = ()
+    if not moved.is_identity:
+        count = text.count("\n") + text.count("\r") + 1 - text.count("\r\n")
+        edited = tuple(line for line in range(1, count + 1) if moved.to_old(line) is None)
+    return PlacedProfile(
+        path, built_path, fit, why, measured, tuple(sorted(lines, key=lambda line: line.line)), edited, lost
+    )
+
+
+def _built_path(measured: MeasuredKernel, path: str, text: str, sources: Mapping[str, str]) -> str | None:
+    return built_path_of(path, text, [cost.file for cost in measured.lines], sources)
+
+
+def _nothing(path: str, measured: MeasuredKernel, why: str) -> PlacedProfile:
+    return PlacedProfile(path, None, "stale", why, measured, (), (), 0)

@@ -1,0 +1,220 @@
+"""Turns measured launches into the lines that `kernel-lsp profile` prints, and two of them into a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kernel_lsp.cubin.names import function_name
+from kernel_lsp.ncu.attach import LineCost, MeasuredKernel
+from kernel_lsp.ncu.kernel_match import name_key, spelled_key
+from kernel_lsp.ncu.kernel_profile import KernelProfile, NcuReport
+from kernel_lsp.ncu.reading import NO_STALL, issue_reading, sol_reading, tail_wave
+
+_N_LINES = 10
+_N_STALLS = 4
+_BAR_CELLS = 20
+
+
+def report_lines(report: NcuReport, kernels: Sequence[MeasuredKernel], files: Mapping[str, str]) -> Iterator[str]:
+    """The whole report. `files` maps paths of the report to files here."""
+    device = report.kernels[0].device if report.kernels else None
+    told = [device.name if device else None, device.arch if device else None]
+    told.append(f"ncu {report.collector}" if report.collector else None)
+    told.append(f"{len(kernels)} launch{'es' if len(kernels) != 1 else ''}")
+    yield f"{report.path}: {', '.join(part for part in told if part)}"
+    yield from report.notes
+    for measured in kernels:
+        yield ""
+        yield from launch_lines(measured, files)
+
+
+def launch_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[str]:
+    """One launch: what it took, the first reading, stalls, hot lines, what is missing."""
+    profile = measured.profile
+    yield f"#{profile.index} {short_name(profile)}{_shape(profile)}"
+    facts = [_duration(profile.duration_ns), _sol(profile), _occupancy(profile)]
+    for fact in facts:
+        if fact:
+            yield f"  {fact}"
+    reading = sol_reading(profile)
+    if reading.kind:
+        unit = f" ({reading.culprit})" if reading.culprit and reading.kind == "memory_path" else ""
+        yield f"  {reading.words[0].upper()}{reading.words[1:]}{unit}. Next: {reading.next_step}."
+    tail = tail_wave(profile)
+    if tail is not None and tail.waves < 1:
+        yield f"  The grid fills {percent(tail.waves)} of one wave: most SMs have room left."
+    elif tail is not None and tail.costly:
+        yield f"  Tail: {tail.waves:.2f} waves, the last one {percent(tail.fill)} full; {percent(tail.wasted)} of the slots idle."
+    yield from _stalls(measured)
+    yield from (f"  {line}" for line in _roofline(profile))
+    yield from _hot_lines(measured, files)
+    for rule in profile.rules:
+        if rule.speedup_pct is not None:
+            title = rule.title or rule.rule
+            yield f"  NVIDIA's rule {title}: estimated {rule.speedup_scope} speed-up {rule.speedup_pct:.0f} %"
+    if profile.missing:
+        options = " ".join(sorted({missing.option for missing in profile.missing}))
+        count = len(profile.missing)
+        yield f"  Not in the report: {count} metric{'s' if count != 1 else ''}. To collect them: {options}"
+
+
+def compare_lines(before: Sequence[MeasuredKernel], after: Sequence[MeasuredKernel]) -> Iterator[str]:
+    """Launches of the same kernel side by side, in the order of the second report."""
+    left = list(before)
+    for new in after:
+        old = next((each for each in left if _same_kernel(each.profile, new.profile)), None)
+        if old is None:
+            yield f"{short_name(new.profile)}{_shape(new.profile)}: only in the second"
+            continue
+        left.remove(old)
+        yield f"{short_name(new.profile)}{_shape(new.profile)}"
+        for name, one, other, unit in _pairs(old.profile, new.profile):
+            if one is not None and other is not None:
+                change = f"{(other - one) / one:+.1%}" if one else ""
+                yield f"  {name:<22}{one:>14,.6g} -> {other:<14,.6g}{unit:<4}{change}"
+        if old.profile.launch.grid != new.profile.launch.grid or old.profile.launch.block != new.profile.launch.block:
+            yield f"  launched differently:{_shape(old.profile)} ->{_shape(new.profile)}"
+        if old.profile.device.name != new.profile.device.name:
+            yield f"  on different devices: {old.profile.device.name} and {new.profile.device.name}"
+    for old in left:
+        yield f"{short_name(old.profile)}{_shape(old.profile)}: only in the first"
+
+
+def short_name(profile: KernelProfile) -> str:
+    """What a person says: the name without types."""
+    return function_name(profile.mangled).short if profile.mangled else spelled_key(profile.name) or profile.name
+
+
+def percent(share: float) -> str:
+    """0.314 -> "31 %"."""
+    return f"{100 * share:.0f} %"
+
+
+def _same_kernel(one: KernelProfile, other: KernelProfile) -> bool:
+    if one.mangled and other.mangled:
+        return name_key(one.mangled) == name_key(other.mangled)
+    return spelled_key(one.name) == spelled_key(other.name)
+
+
+def _pairs(old: KernelProfile, new: KernelProfile) -> Iterator[tuple[str, float | None, float | None, str]]:
+    def micro(ns: float | None) -> float | None:
+        return None if ns is None else ns / 1000
+
+    yield "duration", micro(old.duration_ns), micro(new.duration_ns), "us"
+    yield "SM", old.sol.sm, new.sol.sm, "%"
+    yield "memory", old.sol.memory, new.sol.memory, "%"
+    yield "DRAM", old.sol.dram, new.sol.dram, "%"
+    yield "theoretical occupancy", _pct(old.occupancy.theoretical), _pct(new.occupancy.theoretical), "%"
+    yield "achieved occupancy", _pct(old.occupancy.achieved), _pct(new.occupancy.achieved), "%"
+    yield "registers", old.launch.registers, new.launch.registers, ""
+    yield "waves per SM", old.launch.waves_per_sm, new.launch.waves_per_sm, ""
+    yield "issued per cycle", old.scheduler.issue_active, new.scheduler.issue_active, ""
+    yield "eligible warps", old.scheduler.eligible_warps, new.scheduler.eligible_warps, ""
+
+
+def _pct(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _shape(profile: KernelProfile) -> str:
+    launch = profile.launch
+    if launch.grid is None or launch.block is None:
+        return ""
+    return f" <<<{'x'.join(map(str, launch.grid))}, {'x'.join(map(str, launch.block))}>>>"
+
+
+def _duration(ns: float | None) -> str:
+    if ns is None:
+        return ""
+    for limit, scale, unit in ((1e4, 1e3, "us"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
+        if ns < limit:
+            return f"{ns / scale:.{2 if ns < 1e4 else 1}f} {unit}"
+    return f"{ns / 1e9:.3f} s"
+
+
+def _sol(profile: KernelProfile) -> str:
+    sol = profile.sol
+    if sol.sm is None or sol.memory is None:
+        return ""
+    parts = {"L1/TEX": sol.l1tex, "L2": sol.l2, "DRAM": sol.dram}
+    told = ", ".join(f"{name} {pct:.0f} %" for name, pct in parts.items() if pct is not None)
+    return f"SM {sol.sm:.0f} %, memory {sol.memory:.0f} %{f' ({told})' if told else ''}"
+
+
+def _occupancy(profile: KernelProfile) -> str:
+    occupancy, launch = profile.occupancy, profile.launch
+    if occupancy.theoretical is None:
+        return ""
+    text = f"occupancy {percent(occupancy.theoretical)} theoretical"
+    if occupancy.achieved is not None:
+        text += f", {percent(occupancy.achieved)} achieved"
+    if occupancy.blocks_per_sm is not None:
+        blocks = occupancy.blocks_per_sm
+        text += f"; {blocks} block{'s' if blocks != 1 else ''}/SM by {', '.join(occupancy.limiters)}"
+    if launch.waves_per_sm is not None:
+        text += f"; {launch.waves_per_sm:.2f} waves"
+    return text
+
+
+def _stalls(measured: MeasuredKernel) -> Iterator[str]:
+    issue = issue_reading(measured.profile)
+    if issue.issue_active is not None:
+        eligible = measured.profile.scheduler.eligible_warps
+        words = f", {eligible:.2f} warps eligible" if eligible is not None else ""
+        yield f"  Issue slots used: {percent(issue.issue_active)}{words}."
+    yield from (f"  {sentence}" for sentence in issue.healthy)
+    for reason, share in issue.top_stalls[:_N_STALLS]:
+        yield f"    {reason.replace('_', ' '):<22}{percent(share):>5}  {'#' * round(share * _BAR_CELLS)}"
+
+
+def _roofline(profile: KernelProfile) -> Iterator[str]:
+    for point in profile.roofline:
+        if point.flop_per_s <= 0:
+            continue
+        text = f"{point.precision}: {point.flop_per_s / 1e12:.3g} TFLOPS measured"
+        if point.intensity is not None:
+            text += f", {point.intensity:.3g} FLOP per DRAM byte"
+        if point.balance is not None:
+            text += f" (balance {point.balance:.1f})"
+        if point.attained is not None:
+            text += f", {percent(point.attained)} of what the roofline allows"
+        yield text
+    tensor = max((pct for pipe, pct in profile.pipes_pct.items() if "tensor" in pipe), default=0.0)
+    if tensor >= 1:
+        yield f"The tensor pipe is in use {tensor:.0f} % of the time; its operations are not in the FLOP measured."
+
+
+def _hot_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[str]:
+    samples = measured.profile.samples
+    hot = [cost for cost in measured.lines if cost.own.samples][:_N_LINES]
+    if samples is None or not hot:
+        if measured.nowhere is not None and measured.nowhere.samples:
+            yield "  No lines: the program was built without -lineinfo."
+        return
+    few = ", too few for percentages" if samples.few else ""
+    yield f"  Samples: {samples.total:,}{few}"
+    for cost in hot:
+        count = f"{cost.own.samples:>7,}" if samples.few else f"{percent(cost.own.samples / samples.total):>7}"
+        reason = _top_reason(cost)
+        waits = _waits(cost, files)
+        yield f"  {count}  {files.get(cost.file, cost.file)}:{cost.line}  {reason.replace('_', ' ')}{waits}"
+    if measured.outside:
+        yield f"  {sum(measured.outside.values()):,} samples outside the kernel's code"
+
+
+def _top_reason(cost: LineCost) -> str:
+    return next((name for name in cost.own.by_reason if name not in NO_STALL), "")
+
+
+def _waits(cost: LineCost, files: Mapping[str, str]) -> str:
+    """Where the data comes from that the line waits for most."""
+    reason = _top_reason(cost)
+    wait = next((each for each in cost.waits_for if each.reason == reason), None)
+    if wait is None:
+        return ""
+    opcode = wait.producer.split(" ")[1 if wait.producer.startswith("@") else 0]
+    if not wait.chain:
+        return f" <- {opcode}"
+    file, line = wait.chain[0]
+    place = f"l.{line}" if file == cost.file else f"{files.get(file, file)}:{line}"
+    return f" <- {opcode} {place}"

@@ -1,0 +1,93 @@
+"""Report files become measured launches: read, decoded with their own cubins, disassembled where nvdisasm is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel_lsp.build.disassemble import disassemble
+from kernel_lsp.build.ncu_reader import REPORT_SUFFIXES, ReportReader
+from kernel_lsp.build.store import BuildStore
+from kernel_lsp.cubin.disassembly import ARGUMENTS
+from kernel_lsp.cubin.elf import read_elf
+from kernel_lsp.cubin.kernel import CubinError
+from kernel_lsp.ncu.attach import MeasuredKernel, measure
+from kernel_lsp.ncu.counters import read_report_values
+from kernel_lsp.ncu.csv_pages import read_csv_page
+from kernel_lsp.ncu.kernel_code import KernelCode, kernel_code
+from kernel_lsp.ncu.kernel_profile import NcuReport
+from kernel_lsp.ncu.raw_report import NcuError
+from kernel_lsp.source.digest import content_digest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredReport:
+    """A report and its launches on the lines of the profiled text, in the report's order."""
+
+    report: NcuReport
+    kernels: tuple[MeasuredKernel, ...]
+
+
+class ProfileLoader:
+    """Loads reports and CSV pages. `nvdisasm` None: no instruction texts, and no producers of waits."""
+
+    def __init__(self, store: BuildStore, environment: Mapping[str, str], nvdisasm: Path | None) -> None:
+        self._reader = ReportReader(store, environment)
+        self._store = store
+        self._environment = environment
+        self._nvdisasm = nvdisasm
+
+    async def load(self, path: Path) -> MeasuredReport:
+        """A report's launches.
+
+        Raises:
+            NcuError: it cannot be read; one message with file and cause.
+        """
+        report = await self._report(path)
+        codes = await self._codes(report)
+        kernels = await asyncio.to_thread(
+            lambda: tuple(measure(kernel, codes.get(kernel.mangled or "")) for kernel in report.kernels)
+        )
+        return MeasuredReport(report, kernels)
+
+    async def _report(self, path: Path) -> NcuReport:
+        if path.suffix.lower() in REPORT_SUFFIXES or path.suffix.lower() != ".csv":
+            return await asyncio.to_thread(read_report_values, await self._reader.read(path))
+        return await asyncio.to_thread(_csv_report, path)
+
+    async def _codes(self, report: NcuReport) -> Mapping[str, KernelCode]:
+        """The code of each measured kernel, from the report's cubins; a name that two cubins hold is left out."""
+        wanted = {kernel.mangled for kernel in report.kernels if kernel.mangled and kernel.instructions is not None}
+        found: dict[str, KernelCode] = {}
+        twice: set[str] = set()
+        for cubin in report.cubins if wanted else ():
+            text = await self._text(cubin, wanted)
+            for mangled in sorted(wanted):
+                code = await asyncio.to_thread(kernel_code, cubin, mangled, text)
+                if code is None:
+                    continue
+                if mangled in found and found[mangled].content != code.content:
+                    twice.add(mangled)
+                found[mangled] = code
+        return {mangled: code for mangled, code in found.items() if mangled not in twice}
+
+    async def _text(self, cubin: bytes, wanted: set[str]) -> str:
+        if self._nvdisasm is None:
+            return ""
+        try:
+            symbols = [symbol.index for symbol in read_elf(cubin).symbols if symbol.name in wanted]
+        except CubinError:
+            return ""
+        if not symbols:
+            return ""
+        return await disassemble(cubin, self._nvdisasm, ARGUMENTS, self._store, self._environment, symbols=symbols)
+
+
+def _csv_report(path: Path) -> NcuReport:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise NcuError(f"{path}: {error.strerror or error}") from error
+    return read_report_values(read_csv_page(data, str(path), content_digest(data)))
