@@ -22,7 +22,7 @@ from typing import Literal
 TERM_GRACE_S = 0.3  # between SIGTERM and SIGKILL; nvcc removes its files on SIGTERM, its children just end
 REAP_LIMIT_S = 1.0  # a process in an uninterruptible wait cannot be waited for
 PIPE_GRACE_S = 1.0  # for a grandchild that still holds the pipes after the process itself has ended
-RUNAWAY_OUTPUT_BYTES = 64 << 20  # more than this is no compiler talking: the run is ended
+RUNAWAY_OUTPUT_BYTES = 64 << 20  # more than this and the limit is no compiler talking: the run is ended
 _CHUNK_BYTES = 64 << 10
 
 Ending = Literal["exited", "not started", "timeout", "runaway output"]
@@ -92,6 +92,21 @@ async def run(
     )
 
 
+def end_left_over(folder: Path) -> int:
+    """Kill what a server that was itself killed left running: processes whose TMPDIR lies in `folder` (Linux only).
+
+    Returns how many. The environment is what tells them apart: numbers of processes are used again.
+    """
+    n_killed = 0
+    mark = b"\0TMPDIR=" + os.fsencode(folder) + os.sep.encode()
+    for entry in Path("/proc").glob("[0-9]*") if sys.platform == "linux" else ():
+        with contextlib.suppress(OSError):  # another user's, or gone
+            if mark in b"\0" + (entry / "environ").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
+                n_killed += 1
+    return n_killed
+
+
 def end_all_groups() -> None:
     """Kill every group that still runs (for exit, where the event loop no longer does it)."""
     for pid in tuple(_live_groups):
@@ -116,6 +131,7 @@ class _Talk(asyncio.SubprocessProtocol):
         self.kept = {1: bytearray(), 2: bytearray()}
         self.seen_bytes = {1: 0, 2: 0}
         self._limit_bytes = limit_bytes
+        self._runaway_bytes = max(RUNAWAY_OUTPUT_BYTES, limit_bytes)
         self._niceness = niceness
         self._open = {1, 2}
 
@@ -131,7 +147,7 @@ class _Talk(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.seen_bytes[fd] += len(data)
         self.kept[fd] += data[: max(0, self._limit_bytes - len(self.kept[fd]))]
-        if self.seen_bytes[fd] > RUNAWAY_OUTPUT_BYTES and not self.ended.done():
+        if self.seen_bytes[fd] > self._runaway_bytes and not self.ended.done():
             self.ended.set_result("runaway output")
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:

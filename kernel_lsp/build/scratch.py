@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernel_lsp.build.process import end_left_over
+
 _LOCK_NAME = "lock"
 _YOUNG_S = 60.0  # a neighbour may be between making its folder and locking the file
 
@@ -64,7 +66,7 @@ class Scratch:
 
 
 def remove_stale(root: Path) -> int:
-    """Remove the folders of servers that no longer live; returns how many."""
+    """Remove the folders of servers that no longer live, and end what still works in them; returns how many."""
     n_removed = 0
     try:
         folders = [entry for entry in root.iterdir() if entry.name.startswith("server-")]
@@ -83,6 +85,7 @@ def remove_stale(root: Path) -> int:
         except OSError:  # held by a living server, or not ours to touch
             continue
         os.close(lock)
+        end_left_over(folder)
         _remove(folder)
         n_removed += 1
     return n_removed

@@ -73,7 +73,8 @@ class KernelLspServer(LanguageServer):
     @property
     def encoding(self) -> Encoding:
         """The unit of columns that was agreed with the client."""
-        return cast("Encoding", str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+        agreed = self.workspace.position_encoding  # an enum member or, as it came, a plain word
+        return cast("Encoding", str(getattr(agreed, "value", agreed) or "utf-16"))
 
     def in_background(self, work: asyncio.Task[None]) -> None:
         """Keep a task alive until it is done; its errors are logged."""

@@ -154,6 +154,7 @@ async def client(
         )
     )
     if answer.capabilities.position_encoding is not None:
-        lsp_client.encoding = str(getattr(answer.capabilities.position_encoding, "value", "utf-16"))
+        agreed = answer.capabilities.position_encoding
+        lsp_client.encoding = str(getattr(agreed, "value", agreed))
     yield
     await lsp_client.shutdown_session()

@@ -23,9 +23,9 @@ class RawServer:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, **env: str) -> RawServer:
+    async def start(cls, *, argv: tuple[str, ...] = ("-m", "kernel_lsp", "serve"), **env: str) -> RawServer:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "kernel_lsp", "serve"),
+            *(sys.executable, *argv),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -104,6 +104,8 @@ class RawServer:
                 while (await stdout.readline()).strip():
                     pass
                 message = json.loads(await stdout.readexactly(length))
+                if "method" in message and "id" in message:  # whatever the server asks is granted
+                    self.send_bytes(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": None}).encode())
                 async with self._came:
                     self.messages.append(message)
                     self._came.notify_all()
