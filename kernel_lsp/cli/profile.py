@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 async def _load(paths: list[Path]) -> list[MeasuredReport]:
     store = BuildStore(default_cache_folder())
     try:
-        tools = find_toolchain(settings={}, environment=dict(os.environ))
-        loader = ProfileLoader(store, dict(os.environ), tools.nvdisasm.path if tools.nvdisasm else None)
+        environment = dict(os.environ)
+        loader = ProfileLoader(store, environment, find_toolchain(settings={}, environment=environment))
         return [await loader.load(path) for path in paths]
     finally:
         store.close()

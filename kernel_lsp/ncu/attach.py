@@ -114,8 +114,10 @@ def measure(profile: KernelProfile, code: KernelCode | None) -> MeasuredKernel:
     if table is None:
         return MeasuredKernel(profile, code, None, (), None, MappingProxyType({}), np.zeros(0, np.int64), ())
     found = sampled(table, code)
-    chains = _chains(table, found, code)
+    chains = _chains(table, found.pc, code)
     waits = waits_for(found, code)
+    producers = np.array(sorted({wait.producer_pc for group in waits.values() for wait in group}), np.int64)
+    chain_of = dict(zip(producers.tolist(), _chains(table, producers, code), strict=True))
     own: dict[LineKey, list[int]] = {}
     within: dict[LineKey, list[int]] = {}
     nowhere: list[int] = []
@@ -133,7 +135,7 @@ def measure(profile: KernelProfile, code: KernelCode | None) -> MeasuredKernel:
             line=line,
             own=adder.counters(own.get((file, line), ())),
             within=adder.counters(rows),
-            waits_for=_of_line(waits, [int(found.pc[row]) for row in own.get((file, line), ())], chains, found),
+            waits_for=_of_line(waits, [int(found.pc[row]) for row in own.get((file, line), ())], chain_of),
         )
         for (file, line), rows in within.items()
     ]
@@ -192,12 +194,12 @@ def _spread(
     return spread
 
 
-def _chains(table: InstructionTable, found: Sampled, code: KernelCode | None) -> tuple[Chain, ...]:
+def _chains(table: InstructionTable, pcs: npt.NDArray[np.int64], code: KernelCode | None) -> tuple[Chain, ...]:
     """The lines of each instruction, innermost first; () where none is known."""
     lines = code.lines if code is not None else None
     if lines is not None and code is not None:
-        rows = lines.rows_at(found.pc)
-        rows[(found.pc < 0) | (found.pc >= code.instruction_bytes)] = -1
+        rows = lines.rows_at(pcs)
+        rows[(pcs < 0) | (pcs >= code.instruction_bytes)] = -1
         known: dict[int, Chain] = {}
         for row in np.unique(rows).tolist():
             frames = lines.frames_of_row(row)
@@ -209,20 +211,12 @@ def _chains(table: InstructionTable, found: Sampled, code: KernelCode | None) ->
         for pc, file, line in zip(said.pcs, said.file, said.line, strict=True)
         if line
     }
-    return tuple(places.get(pc, ()) for pc in found.pc.tolist())
+    return tuple(places.get(pc, ()) for pc in pcs.tolist())
 
 
 def _of_line(
-    waits: Mapping[int, tuple[WaitFor, ...]], pcs: Sequence[int], chains: Sequence[Chain], found: Sampled
+    waits: Mapping[int, tuple[WaitFor, ...]], pcs: Sequence[int], chain_of: Mapping[int, Chain]
 ) -> tuple[WaitFor, ...]:
-    return tuple(
-        sorted(
-            (wait.placed(_chain_at(wait.producer_pc, chains, found)) for pc in pcs for wait in waits.get(pc, ())),
-            key=lambda wait: (-wait.samples, wait.pc, wait.producer_pc),
-        )
-    )
-
-
-def _chain_at(pc: int, chains: Sequence[Chain], found: Sampled) -> Chain:
-    at = int(np.searchsorted(found.pc, pc))
-    return chains[at] if at < len(found.pc) and int(found.pc[at]) == pc else ()
+    """The waits of a line's instructions, with the lines of their producers."""
+    found = (wait.placed(chain_of[wait.producer_pc]) for pc in pcs for wait in waits.get(pc, ()))
+    return tuple(sorted(found, key=lambda wait: (-wait.samples, wait.pc, wait.producer_pc)))

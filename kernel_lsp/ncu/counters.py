@@ -260,18 +260,26 @@ def _frozen(values: IntColumn) -> IntColumn:
 
 def _missing(action: RawAction, facts: _Facts) -> tuple[Missing, ...]:
     names = metric_names()
-    found = [Missing(fact.key, fact.names[0], f"--section {fact.section}") for fact in facts.lacking()]
+    found = [(fact.key, fact.names[0], fact.section) for fact in facts.lacking()]
     if not any(names.sample_name(reason) in action.metrics for reason in names.reasons):
-        found.append(Missing("samples", names.sample_name("*"), f"--section {names.raw['samples']['section']}"))
+        found.append(("samples", names.sample_name("*"), names.raw["samples"]["section"]))
     if not any(name.startswith(names.raw["states"]["prefix"]) for name in action.metrics):
         pattern = f"{names.raw['states']['prefix']}*{names.raw['states']['suffix']}"
-        found.append(Missing("states", pattern, f"--section {names.raw['states']['section']}"))
+        found.append(("states", pattern, names.raw["states"]["section"]))
     for fact in names.columns.values():
         if not any(name in action.metrics or name in action.columns for name in fact.names):
-            found.append(Missing(fact.key, fact.names[0], f"--section {fact.section}"))
+            found.append((fact.key, fact.names[0], fact.section))
     for precision in names.precisions:
         operation = next(iter(precision.flop))
         measured = (*names.operation("per_cycle", operation), *names.operation("total", operation))
         if not any(name in action.metrics for name in measured):
-            found.append(Missing(f"{precision.key}_flop", measured[0], f"--section {precision.section}"))
-    return tuple(found)
+            found.append((f"{precision.key}_flop", measured[0], precision.section))
+    collected = {
+        fact.section
+        for fact in (*names.facts.values(), *names.columns.values())
+        if any(name in action.metrics for name in fact.names) and not fact.optional
+    }
+    return tuple(
+        Missing(key, metric, "" if section in collected and key in names.columns else f"--section {section}")
+        for key, metric, section in found
+    )

@@ -208,7 +208,10 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What the report lacks: the fact, its metric, and the option of `ncu` that collects it."""
+    """What the report lacks: the fact, its metric, and the option of `ncu` that collects it.
+
+    `option` is empty where its section was collected, and that ncu or device has no such metric.
+    """
 
     fact: str
     metric: str

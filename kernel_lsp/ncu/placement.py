@@ -16,7 +16,7 @@ from typing import Literal
 from kernel_lsp.ncu.attach import LineCost, MeasuredKernel, measure
 from kernel_lsp.ncu.kernel_code import KernelCode
 from kernel_lsp.ncu.kernel_profile import KernelProfile
-from kernel_lsp.ncu.source_paths import built_path_of
+from kernel_lsp.ncu.source_paths import built_path_of, source_text
 from kernel_lsp.source.remap import LineMap
 
 Fit = Literal["exact", "by line", "stale"]
@@ -75,10 +75,10 @@ def place(
         return _follow(path, text, built.text, "exact", "the profiled code is the code built now", measured)
     measured = measure(profile, report_code)
     built_path = _built_path(measured, path, text, profile.sources)
-    profiled_text = profile.sources.get(built_path or "", "")
     if built_path is None:
         return _nothing(path, measured, "the report has no lines of this file")
-    if profiled_text.strip():
+    profiled_text = source_text(built_path, profile.sources)
+    if profiled_text:
         since = "" if profiled_text == text else "; the source was changed since"
         return _follow(
             path, text, profiled_text, "by line", f"by the source in the report{since}", measured, built_path

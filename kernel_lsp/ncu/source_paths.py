@@ -36,10 +36,25 @@ def built_path_of(path: str, text: str, built: Sequence[str], sources: Mapping[s
     best = [each for each in dict.fromkeys(built) if ends[each] == most]
     if len(best) == 1:
         return best[0]
-    likeness = {each: _likeness(text, sources.get(each, "")) for each in best}
+    likeness = {each: _likeness(text, source_text(each, sources)) for each in best}
     highest = max(likeness.values())
     likeliest = [each for each in best if likeness[each] == highest]
     return likeliest[0] if highest > 0.0 and len(likeliest) == 1 else None
+
+
+def source_text(built_path: str, sources: Mapping[str, str]) -> str:
+    """The text that a report carries for a path of its line table; "" for none, or only blanks.
+
+    ncu writes paths out (`a/../b` is `b`), the line table has them as the compiler was given them.
+    """
+    if built_path in sources:
+        found = sources[built_path]
+    else:
+        ends = {each: common_end(built_path, each) for each in sources}
+        most = max(ends.values(), default=0)
+        best = [each for each in sources if ends[each] == most]
+        found = sources[best[0]] if most and len(best) == 1 else ""
+    return found if found.strip() else ""
 
 
 def _parts(path: str) -> list[str]:

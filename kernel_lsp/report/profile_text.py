@@ -44,7 +44,8 @@ def launch_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator
     if tail is not None and tail.waves < 1:
         yield f"  The grid fills {percent(tail.waves)} of one wave: most SMs have room left."
     elif tail is not None and tail.costly:
-        yield f"  Tail: {tail.waves:.2f} waves, the last one {percent(tail.fill)} full; {percent(tail.wasted)} of the slots idle."
+        last, idle = percent(tail.fill), percent(tail.wasted)
+        yield f"  Tail: {tail.waves:.2f} waves, the last one {last} full; {idle} of the block slots stay empty."
     yield from _stalls(measured)
     yield from (f"  {line}" for line in _roofline(profile))
     yield from _hot_lines(measured, files)
@@ -53,9 +54,7 @@ def launch_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator
             title = rule.title or rule.rule
             yield f"  NVIDIA's rule {title}: estimated {rule.speedup_scope} speed-up {rule.speedup_pct:.0f} %"
     if profile.missing:
-        options = " ".join(sorted({missing.option for missing in profile.missing}))
-        count = len(profile.missing)
-        yield f"  Not in the report: {count} metric{'s' if count != 1 else ''}. To collect them: {options}"
+        yield f"  {_missing(profile)}"
 
 
 def compare_lines(before: Sequence[MeasuredKernel], after: Sequence[MeasuredKernel]) -> Iterator[str]:
@@ -78,6 +77,13 @@ def compare_lines(before: Sequence[MeasuredKernel], after: Sequence[MeasuredKern
             yield f"  on different devices: {old.profile.device.name} and {new.profile.device.name}"
     for old in left:
         yield f"{short_name(old.profile)}{_shape(old.profile)}: only in the first"
+
+
+def _missing(profile: KernelProfile) -> str:
+    options = " ".join(sorted({missing.option for missing in profile.missing if missing.option}))
+    count = len(profile.missing)
+    text = f"Not in the report: {count} metric{'s' if count != 1 else ''}."
+    return f"{text} To collect them: ncu {options}" if options else f"{text} This ncu or device has none of them."
 
 
 def short_name(profile: KernelProfile) -> str:

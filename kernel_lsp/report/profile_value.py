@@ -88,7 +88,7 @@ def _action(measured: MeasuredKernel, files: Mapping[str, str]) -> dict[str, Any
             if rule.message
         ],
         "missing": [missing.metric for missing in profile.missing],
-        "missing_options": sorted({missing.option for missing in profile.missing}),
+        "missing_options": sorted({missing.option for missing in profile.missing if missing.option}),
     }
 
 

@@ -19,7 +19,10 @@ from kernel_lsp.ncu.csv_pages import read_csv_page
 from kernel_lsp.ncu.kernel_code import KernelCode, kernel_code
 from kernel_lsp.ncu.kernel_profile import NcuReport
 from kernel_lsp.ncu.raw_report import NcuError
+from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.source.digest import content_digest
+
+_DISASSEMBLY_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +34,13 @@ class MeasuredReport:
 
 
 class ProfileLoader:
-    """Loads reports and CSV pages. `nvdisasm` None: no instruction texts, and no producers of waits."""
+    """Loads reports and CSV pages. Without nvdisasm there are no instruction texts, and no producers of waits."""
 
-    def __init__(self, store: BuildStore, environment: Mapping[str, str], nvdisasm: Path | None) -> None:
+    def __init__(self, store: BuildStore, environment: Mapping[str, str], toolchain: Toolchain) -> None:
         self._reader = ReportReader(store, environment)
         self._store = store
         self._environment = environment
-        self._nvdisasm = nvdisasm
+        self._toolchain = toolchain
 
     async def load(self, path: Path) -> MeasuredReport:
         """A report's launches.
@@ -74,15 +77,18 @@ class ProfileLoader:
         return {mangled: code for mangled, code in found.items() if mangled not in twice}
 
     async def _text(self, cubin: bytes, wanted: set[str]) -> str:
-        if self._nvdisasm is None:
-            return ""
         try:
             symbols = [symbol.index for symbol in read_elf(cubin).symbols if symbol.name in wanted]
         except CubinError:
             return ""
         if not symbols:
             return ""
-        return await disassemble(cubin, self._nvdisasm, ARGUMENTS, self._store, self._environment, symbols=symbols)
+        # Only the measured kernels: a module of 150 kernels takes seconds.
+        arguments = (*ARGUMENTS, "-fun", ",".join(str(symbol) for symbol in symbols))
+        found = await disassemble(
+            cubin, self._toolchain, self._store, arguments, time_limit_s=_DISASSEMBLY_S, environment=self._environment
+        )
+        return found.text if not found.reason else ""
 
 
 def _csv_report(path: Path) -> NcuReport:
