@@ -22,6 +22,7 @@ from kernel_lsp.model.kernel_analysis import BlockSizeRow as BlockSizeRow
 from kernel_lsp.model.kernel_analysis import KernelAnalysis as KernelAnalysis
 from kernel_lsp.model.kernel_analysis import LaunchAnalysis as LaunchAnalysis
 from kernel_lsp.model.kernel_analysis import launch_shape
+from kernel_lsp.model.kernel_sass import CubinSass, KernelSass
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Occupancy, occupancy
 from kernel_lsp.source.digest import content_digest
@@ -46,6 +47,8 @@ class FileAnalysis:
     not_compiled: tuple[tuple[Span, str], ...]  # kernels and device functions of the text without code, and why
     findings: tuple[Finding, ...]  # sorted by (file, line, code)
     device_functions: tuple[DeviceFunction, ...] = ()  # of the user's, with code of their own until they are linked
+    function_sass: tuple[KernelSass | None, ...] = ()  # one for each of `device_functions`
+    has_sass: bool = False  # False: instructions are not read (yet)
 
 
 def analyze(
@@ -59,22 +62,31 @@ def analyze(
     notes: Sequence[BuildNote] = (),
     severities: Mapping[str, str] | None = None,
     register_limit: int | None = None,
+    sass: CubinSass | None = None,
+    sass_why: str = "instructions are not decoded yet",
 ) -> FileAnalysis:
     """Join a cubin with its source and machine, and ask the rules.
 
     `path` is the file that the text (and its `scan`) belongs to, spelt as the cubin's line table spells it; for a
     cubin without a source the text is empty. `launches` are by mangled name; kernels without an entry have none.
-    `severities` maps codes or slugs to a severity or "off". `register_limit` is that of -maxrregcount.
+    `severities` maps codes or slugs to a severity or "off". `register_limit` is that of -maxrregcount. `sass` holds the
+    instructions, where they are decoded already (else `sass_why` says why not).
     """
+    sections = {} if sass is None else sass.sections
+    found = (
+        _kernel(binary, path, source_kernel(binary, path, scan), gpu, launches.get(binary.mangled, ()))
+        for binary in cubin.kernels
+    )
     kernels = tuple(
         sorted(
             (
-                _kernel(binary, path, source_kernel(binary, path, scan), gpu, launches.get(binary.mangled, ()))
-                for binary in cubin.kernels
+                replace(kernel, sass=sections.get(kernel.binary.mangled), sass_why="" if sass else sass_why)
+                for kernel in found
             ),
             key=lambda k: (k.file, k.line, -k.binary.resources.registers, k.binary.name),
         )
     )
+    functions = tuple(f for f in cubin.device_functions if f.kernel is None and not f.is_helper)
     not_compiled = _not_compiled(path, cubin, scan)
     facts = Facts(
         path,
@@ -94,7 +106,9 @@ def analyze(
         kernels=kernels,
         not_compiled=not_compiled,
         findings=run_rules(facts, text, severities or {}, heads={k.span.line: k.first_line for k in scan.kernels}),
-        device_functions=tuple(f for f in cubin.device_functions if f.kernel is None and not f.is_helper),
+        device_functions=functions,
+        function_sass=tuple(sections.get(function.mangled) for function in functions),
+        has_sass=sass is not None,
     )
 
 

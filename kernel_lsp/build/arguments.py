@@ -94,10 +94,11 @@ def tool_identity(toolchain: Toolchain, variables: Mapping[str, str]) -> list[st
     )
     programs = [nvcc.path, toolkit / "bin" / "ptxas", toolkit / "nvvm" / "bin" / "cicc"]
     programs += [Path(host)] if host else []
-    return [nvcc.version or "", *(_stamp(program) for program in programs)]
+    return [nvcc.version or "", *(program_stamp(program) for program in programs)]
 
 
-def _stamp(program: Path) -> str:
+def program_stamp(program: Path) -> str:
+    """Path, size and time of a program: another release under the same name is told from it."""
     try:
         status = program.stat()
     except OSError:

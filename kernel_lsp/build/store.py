@@ -102,12 +102,34 @@ class BuildStore:
             self._write(self._manifest_path(key), text.encode())
             self._clear_over_budget()
         except OSError as error:
-            self._writable = False
-            self.trouble = (
-                f"The cache folder {self.folder} cannot be written ({error.strerror or error}): "
-                "builds work, but are not kept. Free space there, or name another folder in "
-                f"{CACHE_VARIABLE}."
-            )
+            self._give_up(error)
+
+    def find_blob(self, key: str) -> bytes | None:
+        """Bytes kept by `put_blob`, on disk only; None: not known, or damaged."""
+        if self._root is None:
+            return None
+        path = self._blob_path(key)
+        try:
+            digest, _, body = path.read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        if digest.decode("ascii", "replace") != content_digest(body):
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return body
+
+    def put_blob(self, key: str, body: bytes) -> None:
+        """Keep bytes that `key` alone decides. Never raises; a disk that cannot be written is told as by `put`."""
+        if self._root is None or not self._writable:
+            return
+        try:
+            self._write(self._blob_path(key), content_digest(body).encode() + b"\n" + body)
+            self._clear_over_budget()
+        except OSError as error:
+            self._give_up(error)
 
     def close(self) -> None:
         """Remove this process's run folders."""
@@ -116,6 +138,14 @@ class BuildStore:
     def disk_bytes(self) -> int:
         """What the folder holds now, in bytes (all formats)."""
         return sum(size for _, size, _ in self._files())
+
+    def _give_up(self, error: OSError) -> None:
+        self._writable = False
+        self.trouble = (
+            f"The cache folder {self.folder} cannot be written ({error.strerror or error}): "
+            "builds work, but are not kept. Free space there, or name another folder in "
+            f"{CACHE_VARIABLE}."
+        )
 
     def _unchanged(self, dependencies: Dependencies) -> bool:
         return all(self.digests.digest(path) == digest for path, digest in dependencies)
@@ -137,6 +167,10 @@ class BuildStore:
     def _object_path(self, recipe: str) -> Path:
         assert self._root is not None
         return self._root / "objects" / recipe[:2] / f"{recipe}.bin"
+
+    def _blob_path(self, key: str) -> Path:
+        assert self._root is not None
+        return self._root / "blobs" / key[:2] / f"{key}.bin"
 
     def _manifest(self, key: str) -> list[tuple[Dependencies, str]]:
         if self._root is None:

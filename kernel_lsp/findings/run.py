@@ -28,18 +28,22 @@ def run_rules(
     drafts = [draft for rule in RULES for draft in rule.check(facts, rule_texts()[rule.code])]
     merged = _merge_instances(_without_doubles(drafts))
     ignored = ignored_codes(text)
+    # A comment at a kernel speaks of all that is found in it, on whichever line it stands.
+    name_lines = {k.binary.name: k.line for k in facts.kernels if k.file == facts.path}
     kept = []
     for finding in merged:
         wanted = severities.get(finding.code, severities.get(finding.slug))
-        if wanted == "off" or (finding.file == facts.path and _is_ignored(finding, ignored, heads or {})):
+        lines = {finding.line, name_lines.get(finding.kernel or "", finding.line)}
+        if wanted == "off" or (finding.file == facts.path and _is_ignored(finding, lines, ignored, heads or {})):
             continue
         kept.append(replace(finding, severity=next((s for s in SEVERITIES if s == wanted), finding.severity)))
     return tuple(sorted(kept, key=lambda f: (f.file, f.line, f.code, f.column or 0, f.message)))
 
 
-def _is_ignored(finding: Finding, ignored: Mapping[int, frozenset[str]], heads: Mapping[int, int]) -> bool:
-    lines = {finding.line, heads.get(finding.line, finding.line)}
-    said = [ignored[line] for line in lines if line in ignored]
+def _is_ignored(
+    finding: Finding, lines: Iterable[int], ignored: Mapping[int, frozenset[str]], heads: Mapping[int, int]
+) -> bool:
+    said = [ignored[at] for line in lines for at in (line, heads.get(line, line)) if at in ignored]
     return any(not codes or finding.code in codes or finding.slug in codes for codes in said)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernel_lsp.cubin.kernel import KernelBinary, Resources
+from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Cliff, LaunchShape, Occupancy
 from kernel_lsp.source.position import Span
@@ -44,6 +45,8 @@ class KernelAnalysis:
     launches: tuple[LaunchAnalysis, ...]
     block_sizes: tuple[BlockSizeRow, ...]  # filled where no launch is known
     max_launchable_threads: int  # by registers and the kernel's own bounds; 0: cannot be launched
+    sass: KernelSass | None = None  # None: not known (yet), and `sass_why` says why
+    sass_why: str = "instructions are not decoded yet"
 
     @property
     def judged_launches(self) -> tuple[LaunchAnalysis, ...]:

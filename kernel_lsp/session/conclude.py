@@ -22,6 +22,7 @@ from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import ProjectConfig
 from kernel_lsp.project.register_limit import register_limit
 from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.session.instructions import Instructions
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
@@ -50,10 +51,11 @@ def outcome(
     built: BuildResult,
     scan_of_text: SourceScan,
     trouble: str | None,
+    instructions: Instructions,
 ) -> FileOutcome:
     """What a finished build means. Runs off the event loop."""
     path = str(plan.path)
-    notices = [*plan.notices, *([trouble] if trouble else [])]
+    notices = [*plan.notices, *(said for said in (trouble, instructions.notice) if said)]
     severities = _severities(request.settings, plan.config)
     skipped = plan.command.skip_reason
     notes = [
@@ -79,6 +81,8 @@ def outcome(
                 notes,
                 severities,
                 register_limit(plan.command.flags),
+                instructions.sass,
+                instructions.why,
             )
             findings = analysis.findings
     elif built.status == "tool missing":
@@ -108,6 +112,7 @@ def outcome(
         findings=_in_existing_files(findings, path),
         notices=notices,
         reads=frozenset(real_path(file) for file in reads),
+        more_to_come=instructions.more_to_come and analysis is not None,
     )
 
 
@@ -143,15 +148,14 @@ def _in_existing_files(findings: Iterable[Finding], path: str) -> tuple[Finding,
     return tuple(placed(finding) for finding in findings)
 
 
-def cubin_outcome(request: PipelineRequest, machine: Gpu | None) -> FileOutcome:
+def cubin_outcome(
+    request: PipelineRequest, machine: Gpu | None, data: bytes, toolchain: Toolchain | None, instructions: Instructions
+) -> FileOutcome:
     """The outcome of a `.cubin` given as it is: resources and occupancy, on the sources that its line table names."""
-    assert request.document is not None
     path = str(request.document)
     try:
-        cubin = read_cubin(request.document.read_bytes())
+        cubin = read_cubin(data)
         gpu = choose(setting=request.settings.gpu or None, detected=machine.name if machine else None, arch=cubin.arch)
-    except OSError as error:
-        return failed_outcome(path, f"{path} cannot be read ({error.strerror or error})")
     except (CubinError, UnknownArchError, UnknownGpuError) as error:
         return failed_outcome(path, str(error))
     nothing = scan("")
@@ -159,8 +163,27 @@ def cubin_outcome(request: PipelineRequest, machine: Gpu | None) -> FileOutcome:
         k.mangled: _with_dynamic_shared(launches_for(k, nothing, path, (), request.launch), request)
         for k in cubin.kernels
     }
-    analysis = analyze(path, "", cubin, gpu, nothing, launches, severities=dict(request.settings.severity))
-    return _outcome(path, "", gpu=gpu, analysis=analysis, findings=analysis.findings)
+    analysis = analyze(
+        path,
+        "",
+        cubin,
+        gpu,
+        nothing,
+        launches,
+        severities=dict(request.settings.severity),
+        sass=instructions.sass,
+        sass_why=instructions.why,
+    )
+    return _outcome(
+        path,
+        "",
+        toolchain=toolchain,
+        gpu=gpu,
+        analysis=analysis,
+        findings=analysis.findings,
+        notices=[instructions.notice] if instructions.notice else [],
+        more_to_come=instructions.more_to_come,
+    )
 
 
 def failed_outcome(path: str, reason: str) -> FileOutcome:
@@ -180,6 +203,7 @@ def _outcome(
     findings: tuple[Finding, ...] = (),
     notices: Sequence[str] = (),
     reads: frozenset[str] = frozenset(),
+    more_to_come: bool = False,
 ) -> FileOutcome:
     return FileOutcome(
         path=path,
@@ -193,6 +217,7 @@ def _outcome(
         notices=tuple(notices),
         ended_at=datetime.now().astimezone(),
         reads=reads,
+        more_to_come=more_to_come,
     )
 
 

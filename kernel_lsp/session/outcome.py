@@ -48,6 +48,7 @@ class FileOutcome:
     notices: tuple[str, ...]  # what the user must act on; said once per session
     ended_at: datetime
     reads: frozenset[str]  # real paths of every file that the result depends on
+    more_to_come: bool = False  # the same analysis follows with its instructions
 
     @property
     def summary(self) -> str:

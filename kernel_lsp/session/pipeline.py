@@ -1,14 +1,16 @@
 """The one place that joins IO and core: a document becomes command, build, cubin, analysis, and one frozen outcome.
 
-The language server and the command line both call `Pipeline.analyze`, so they show the same numbers.
+The language server follows `Pipeline.phases`, the command line takes the last of them: both show the same numbers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kernel_lsp.build.nvcc import build
@@ -19,6 +21,7 @@ from kernel_lsp.project.config import ProjectConfig, find_config, load_config
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
 from kernel_lsp.project.toolchain import Toolchain, find_toolchain
 from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, outcome
+from kernel_lsp.session.instructions import BEING_READ, NO_CODE, InstructionReader, Instructions
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.source.kernels import scan
@@ -27,6 +30,15 @@ from kernel_lsp.source.macros import defines_of
 DEFAULT_GPU = "RTX 3070 Ti"
 DEFAULT_ARCH = "sm_86"
 _DEFAULT_WHY = f"{DEFAULT_GPU} by default"
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """Code, and what it means once its instructions are known or are said not to be."""
+
+    cubin: bytes
+    toolchain: Toolchain
+    conclude: Callable[[Instructions], FileOutcome]
 
 
 class Pipeline:
@@ -39,23 +51,51 @@ class Pipeline:
         self._files = ProjectFiles()
         self._toolchains: dict[tuple[object, ...], Toolchain] = {}
         self._gpu: asyncio.Task[Gpu | None] | None = None
+        self._instructions = InstructionReader(self._environment)
         # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
         # files are shared between analyses.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
 
     async def analyze(self, request: PipelineRequest) -> FileOutcome:
-        """One document from command to findings. Raises asyncio.CancelledError only; all else is in the outcome."""
+        """One document from command to findings, instructions included. Raises as `phases`."""
+        return [found async for found in self.phases(request)][-1]
+
+    async def phases(self, request: PipelineRequest) -> AsyncGenerator[FileOutcome, None]:
+        """The outcome as soon as resources and occupancy are known, then the same with the instructions.
+
+        The first is the only one where there are no instructions, or where they were read before. Raises
+        asyncio.CancelledError only; all else is in the outcomes.
+        """
         loop = asyncio.get_running_loop()
-        if request.document is None:
+        found = await self._built(request)
+        if isinstance(found, FileOutcome):
+            yield found
+            return
+        assert request.document is not None
+        known = self._instructions.known(found.cubin, found.toolchain, request.document)
+        first = await loop.run_in_executor(self._thread, found.conclude, known or BEING_READ)
+        yield first
+        if first.more_to_come:
+            store = self._store if request.use_cache else self._no_store
+            limit_s = request.settings.build_time_limit_s
+            read = await self._instructions.read(found.cubin, found.toolchain, request.document, store, limit_s)
+            yield await loop.run_in_executor(self._thread, found.conclude, read)
+
+    async def _built(self, request: PipelineRequest) -> _Built | FileOutcome:
+        """The code of a document, or the outcome where there is none."""
+        loop = asyncio.get_running_loop()
+        path = request.document
+        if path is None:
             return failed_outcome("", "the buffer has no file; save it as a .cu file to see its numbers")
         machine = await self.machine_gpu()
-        if request.document.suffix == ".cubin":
-            return await loop.run_in_executor(self._thread, cubin_outcome, request, machine)
         try:
+            if path.suffix == ".cubin":
+                data = await loop.run_in_executor(self._thread, path.read_bytes)
+                toolchain = await self._toolchain(request)
+                return _Built(data, toolchain, partial(cubin_outcome, request, machine, data, toolchain))
             plan, toolchain = await self._prepared(request, machine)
         except OSError as error:
-            reason = f"{request.document} cannot be read ({error.strerror or error})"
-            return failed_outcome(str(request.document), reason)
+            return failed_outcome(str(path), f"{path} cannot be read ({error.strerror or error})")
         scanned = loop.run_in_executor(self._thread, scan, plan.text, defines_of(plan.command.flags))
         built = await build(
             plan.command,
@@ -65,15 +105,16 @@ class Pipeline:
             time_limit_s=request.settings.build_time_limit_s,
             environment=self._environment,
         )
-        scan_of_text = await scanned
-        return await loop.run_in_executor(
-            self._thread, outcome, request, plan, toolchain, machine, built, scan_of_text, self._store.trouble
-        )
+        conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, self._store.trouble)
+        if built.cubin is None:
+            return await loop.run_in_executor(self._thread, conclude, NO_CODE)
+        return _Built(built.cubin, toolchain, conclude)
 
     def close(self) -> None:
         """Remove temporary folders and end the thread."""
         self._store.close()
         self._no_store.close()
+        self._instructions.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def machine_gpu(self) -> Gpu | None:

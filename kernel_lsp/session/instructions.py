@@ -1,0 +1,116 @@
+"""A cubin's instructions for the pipeline: one nvdisasm run, decoded off the event loop, the latest kept in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel_lsp.build.disassemble import disassemble
+from kernel_lsp.build.store import BuildStore
+from kernel_lsp.cubin.disassembly import ARGUMENTS
+from kernel_lsp.cubin.kernel import CubinError
+from kernel_lsp.model.kernel_sass import CubinSass, read_cubin_sass
+from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.session.uris import real_path
+from kernel_lsp.source.digest import content_digest
+
+logger = logging.getLogger(__name__)
+
+_MOST_KEPT_INSTRUCTIONS = 1_000_000
+_N_AT_ONCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """What is known of a cubin's instructions: `sass`, or None with `why` not.
+
+    `notice` is what the user must act on; `more_to_come`: they are being read.
+    """
+
+    sass: CubinSass | None
+    why: str
+    notice: str | None = None
+    more_to_come: bool = False
+
+
+NO_CODE = Instructions(None, "nothing was built")
+BEING_READ = Instructions(None, "the instructions are being read", more_to_come=True)
+
+
+class InstructionReader:
+    """Reads cubins one after another; belongs to one event loop."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._turn = asyncio.Semaphore(_N_AT_ONCE)
+        # Not the pipeline's thread: a large cubin must not hold up the next build's first findings.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="instructions")
+        self._kept: OrderedDict[tuple[str, ...], CubinSass] = OrderedDict()
+
+    def known(self, cubin: bytes, toolchain: Toolchain, document: Path) -> Instructions | None:
+        """The instructions of a cubin that was read in this session, by this nvdisasm, for this document."""
+        key = _key(cubin, toolchain, document)
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return Instructions(found, "")
+
+    async def read(
+        self, cubin: bytes, toolchain: Toolchain, document: Path, store: BuildStore, time_limit_s: float
+    ) -> Instructions:
+        """The instructions of a cubin; without nvdisasm their lines alone, and a notice. Raises CancelledError only."""
+        async with self._turn:
+            text = await disassemble(
+                cubin, toolchain, store, ARGUMENTS, time_limit_s=time_limit_s, environment=self._environment
+            )
+            notice = text.reason or None
+            try:
+                sass = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, _decoded, cubin, text.text, text.reason, document
+                )
+            except CubinError as error:
+                return Instructions(None, str(error), notice)
+            except Exception:
+                # A fault here must not cost what is known of the kernels.
+                logger.exception("the instructions of %s could not be read", document)
+                return Instructions(None, "reading the instructions failed, see the log", notice)
+        if not text.reason:
+            self._keep(_key(cubin, toolchain, document), sass)
+        return Instructions(sass, "", notice)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _keep(self, key: tuple[str, ...], sass: CubinSass) -> None:
+        self._kept[key] = sass
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > _MOST_KEPT_INSTRUCTIONS:
+            self._kept.popitem(last=False)
+
+
+def _size(sass: CubinSass) -> int:
+    return sum(section.code.stop - section.code.start for section in sass.sections.values())
+
+
+def _key(cubin: bytes, toolchain: Toolchain, document: Path) -> tuple[str, ...]:
+    tool = toolchain.nvdisasm
+    return content_digest(cubin), str(document), *((str(tool.path), tool.version or "") if tool else ())
+
+
+def _decoded(cubin: bytes, text: str, why: str, document: Path) -> CubinSass:
+    own = real_path(document)
+
+    @functools.cache
+    def spelt(file: str) -> str:
+        """The document under its own spelling: the table holds what the compiler was given."""
+        return str(document) if real_path(file) == own else file
+
+    return read_cubin_sass(cubin, text, why, spelt)
