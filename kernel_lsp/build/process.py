@@ -132,7 +132,6 @@ class _Talk(asyncio.SubprocessProtocol):
         self.seen_bytes = {1: 0, 2: 0}
         self._limit_bytes = limit_bytes
         self._runaway_bytes = max(RUNAWAY_OUTPUT_BYTES, limit_bytes)
-        self._runaway_bytes = max(RUNAWAY_OUTPUT_BYTES, limit_bytes)
         self._niceness = niceness
         self._open = {1, 2}
 
