@@ -7,12 +7,13 @@ whatever it crashes on, goes with it. This process never loads the library.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernel_lsp.build import process
@@ -60,7 +61,7 @@ class ReportReader:
             for key in ((digest, sass), (digest, True)):
                 if key in self._kept:
                     self._kept.move_to_end(key)
-                    return self._kept[key]
+                    return replace(self._kept[key], path=str(path))
             answer = await self._ask(path, sass)
             report = await asyncio.to_thread(read_answer, answer, str(path), digest)
             if await asyncio.to_thread(_checked_digest, path, self._limits.file_bytes) != digest:
@@ -94,8 +95,6 @@ class ReportReader:
 
 
 def _argument(request: Mapping[str, object]) -> str:
-    import json
-
     return json.dumps(request, separators=(",", ":"))
 
 
@@ -114,6 +113,8 @@ def _checked_digest(path: Path, most_bytes: int) -> str:
                 f"{path}: {size >> 20} MB are more than is read ({most_bytes >> 20} MB); profile fewer kernels"
             )
         data = path.read_bytes()
+    except NcuError:
+        raise
     except IsADirectoryError as error:
         raise NcuError(f"{path}: is a folder, not a report") from error
     except OSError as error:

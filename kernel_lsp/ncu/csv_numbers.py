@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 _SPACES = "\u00a0\u202f\u2009 '\u2019"
 _NUMBER = re.compile(rf"^[-+]?\d[\d.,{_SPACES}]*(?:[eE][-+]?\d+)?$")
-_ABSENT = {"", "-", "n/a", "nan", "no data", "inf", "-inf"}
+_GROUPS = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{3})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,12 @@ class NumberFormat:
         sign = _lone_sign(text)
         if sign is not None and sign not in (self.decimal, self.thousands):
             return None
-        if self.thousands is not None:
-            text = text.replace(self.thousands, "")
-        elif self.decimal is not None:
-            text = text.replace("," if self.decimal == "." else ".", "")
-        text = text.replace(self.decimal or ".", ".")
+        whole, point, rest = text.partition(self.decimal or ".")
+        if self.thousands is not None and self.thousands in whole:
+            if not _GROUPS.fullmatch(whole):
+                return None
+            whole = whole.replace(self.thousands, "")
+        text = f"{whole}.{rest}" if point else whole
         try:
             return float(text) if any(mark in text for mark in ".eE") else int(text)
         except ValueError:
@@ -46,8 +47,7 @@ class NumberFormat:
 
     def ambiguous(self, cell: str) -> bool:
         """Whether the cell is a number that this page does not say how to read."""
-        text = cell.strip()
-        return bool(_NUMBER.match(text)) and text.lower() not in _ABSENT and self.number(cell) is None
+        return _lone_sign(cell.strip()) is not None and self.number(cell) is None
 
 
 def number_format(cells: Iterable[str]) -> NumberFormat:
@@ -69,6 +69,10 @@ def number_format(cells: Iterable[str]) -> NumberFormat:
         signs = [letter for letter in mantissa if letter in ".,"]
         if not signs:
             continue
+        if len(signs) > 1 and not _GROUPS.fullmatch(
+            mantissa[: mantissa.rfind(signs[-1])] if len(set(signs)) == 2 else mantissa
+        ):
+            continue  # "1.2.3" is no number
         if len(set(signs)) == 2:
             decimal.setdefault(signs[-1], cell)
             thousands.setdefault(signs[0], cell)
