@@ -101,21 +101,25 @@ class KernelLspServer(LanguageServer):
             progress.end(outcome)
         send_status(self, document, "idle")
         if outcome is not None:
-            self.refresh_views()
+            self.refresh_views(hints=not outcome.more_to_come)
+
+    def instructions_read(self, document: OpenDocument) -> None:
+        send_status(self, document, "idle")
+        self.refresh_views(lenses=False)
 
     def notice(self, text: str) -> None:
         self.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=text))
 
     # --- telling the client ----------------------------------------------------------------------------------------
 
-    def refresh_views(self) -> None:
-        """Ask the client to fetch lenses and hints again, once per finished run, where it knows how."""
+    def refresh_views(self, *, lenses: bool = True, hints: bool = True) -> None:
+        """Ask the client to fetch lenses and hints again, each once per finished build, where it knows how."""
 
         async def ask() -> None:
             try:
-                if self.client_can("workspace.code_lens.refresh_support"):
+                if lenses and self.client_can("workspace.code_lens.refresh_support"):
                     await self.workspace_code_lens_refresh_async(None)
-                if self.client_can("workspace.inlay_hint.refresh_support"):
+                if hints and self.client_can("workspace.inlay_hint.refresh_support"):
                     await self.workspace_inlay_hint_refresh_async(None)
             except Exception as error:  # a client that answers with an error loses nothing but the refresh
                 logger.info("the client did not refresh its views: %s", error)

@@ -24,6 +24,7 @@ def status_of(document: OpenDocument, state: str) -> dict[str, Any]:
         "gpuWhy": outcome.gpu.detail if outcome is not None and outcome.gpu is not None else None,
         "arch": outcome.command.arch if outcome is not None and outcome.command is not None else None,
         "lastBuild": outcome.ended_at.isoformat() if outcome is not None else None,
+        "instructions": outcome is not None and outcome is document.coded,
     }
 
 

@@ -11,7 +11,11 @@ from kernel_lsp.source.remap import LineMap
 
 @dataclass(slots=True)
 class OpenDocument:
-    """One open CUDA document. `good` is the last outcome with an analysis, `last` the latest of all."""
+    """One open CUDA document.
+
+    `good` is the last outcome with an analysis, `last` the latest of all. `coded` is the one whose instructions are
+    shown: while those of a newer build are being read, the older ones stay.
+    """
 
     uri: str  # as the client wrote it
     path: Path | None  # None: no file (untitled)
@@ -19,6 +23,7 @@ class OpenDocument:
     text: str
     good: FileOutcome | None = None
     last: FileOutcome | None = None
+    coded: FileOutcome | None = None
     published_generation: int = 0
     _maps: dict[tuple[str, str], LineMap] = field(default_factory=dict)
 
@@ -31,7 +36,7 @@ class OpenDocument:
         """Lines of the text that was built -> lines of the text as it is now (kept until the text changes)."""
         found = self._maps.get((outcome.text, self.text))
         if found is None:
-            self._maps.clear()
+            self._maps = {pair: lines for pair, lines in self._maps.items() if pair[1] == self.text}
             found = self._maps[outcome.text, self.text] = LineMap(outcome.text, self.text)
         return found
 
@@ -40,3 +45,5 @@ class OpenDocument:
         self.last = outcome
         if outcome.analysis is not None:
             self.good = outcome
+            if not outcome.more_to_come:
+                self.coded = outcome if outcome.analysis.has_sass else None

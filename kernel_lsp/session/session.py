@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -46,6 +46,9 @@ class SessionListener(Protocol):
     def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
         """A run ended; None: it was stopped, or a newer request made it pointless."""
 
+    def instructions_read(self, document: OpenDocument) -> None:
+        """The document's latest outcome now has its instructions, or says why not; its run had ended before."""
+
     def notice(self, text: str) -> None:
         """Something the user must act on, said once per session for the same text."""
 
@@ -60,6 +63,8 @@ class AnalysisSession:
         self._published = PublishedFindings()
         self._scheduler: Scheduler[str, _Run] = Scheduler(self._analyze)
         self._typing: dict[str, asyncio.TimerHandle] = {}
+        self._reading: dict[str, asyncio.Task[None]] = {}  # of instructions, after a run has published
+        self._to_end: set[asyncio.Task[None]] = set()  # these, and those that were stopped and still clean up
         self._noticed: set[str] = set()
         self.settings = Settings()
         self.trusted = True
@@ -109,6 +114,7 @@ class AnalysisSession:
         if (timer := self._typing.pop(key, None)) is not None:
             timer.cancel()
         self._scheduler.cancel(key)
+        self._stop_reading(key)
         self._listener.findings_changed(self._published.drop(key))
 
     def files_changed(self, paths: Sequence[Path], except_key: str = "") -> None:
@@ -132,6 +138,9 @@ class AnalysisSession:
         for timer in self._typing.values():
             timer.cancel()
         await self._scheduler.close()
+        for reading in self._to_end:
+            reading.cancel()
+        await asyncio.gather(*self._to_end, return_exceptions=True)
         self._pipeline.close()
 
     # --- what the client asks --------------------------------------------------------------------------------------
@@ -169,9 +178,11 @@ class AnalysisSession:
     def _request_unsaved(self, key: str, document: OpenDocument) -> None:
         self._typing.pop(key, None)
         if self._documents.get(key) is document and document.path is not None:
+            self._stop_reading(key)
             self._scheduler.request(key, _Run(unsaved_text=document.text))
 
     def _request(self, key: str, document: OpenDocument) -> None:
+        self._stop_reading(key)
         self._scheduler.request(key, _Run(unsaved_text=None))
 
     async def _analyze(self, key: str, run: _Run, generation: int) -> None:
@@ -183,7 +194,7 @@ class AnalysisSession:
         outcome: FileOutcome | None = None
         self._listener.run_started(document, task)
         try:
-            outcome = await self._pipeline.analyze(
+            phases = self._pipeline.phases(
                 PipelineRequest(
                     document=document.path,
                     unsaved_text=run.unsaved_text,
@@ -193,18 +204,45 @@ class AnalysisSession:
                     open_texts=tuple((d.path, d.text) for d in self._documents.values() if d.path is not None),
                 )
             )
+            outcome = await anext(phases)
             if self._documents.get(key) is not document or generation < document.published_generation:
                 outcome = None
                 return
             document.published_generation = generation
-            document.accept(outcome)
-            self.publish(key, document)
-            for text in outcome.notices:
-                self.say_once(text)
+            self._accept(key, document, outcome, is_first=True)
+            if outcome.more_to_come:
+                # Outside the run: the next build, of this document or another, does not wait for it.
+                reading = asyncio.create_task(self._read_instructions(key, document, generation, phases))
+                self._reading[key] = reading
+                self._to_end.add(reading)
+                reading.add_done_callback(self._to_end.discard)
         finally:
             self._listener.run_ended(document, outcome)
 
-    def publish(self, key: str, document: OpenDocument) -> None:
+    async def _read_instructions(
+        self, key: str, document: OpenDocument, generation: int, phases: AsyncGenerator[FileOutcome, None]
+    ) -> None:
+        try:
+            outcome = await anext(phases)
+            if self._documents.get(key) is document and generation == document.published_generation:
+                self._accept(key, document, outcome, is_first=False)
+                self._listener.instructions_read(document)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            logger.exception("the instructions of %s could not be read", key)
+
+    def _stop_reading(self, key: str) -> None:
+        if (reading := self._reading.pop(key, None)) is not None:
+            reading.cancel()
+
+    def _accept(self, key: str, document: OpenDocument, outcome: FileOutcome, *, is_first: bool) -> None:
+        document.accept(outcome)
+        self._publish(key, document, even_if_unchanged=is_first)
+        for text in outcome.notices:
+            self.say_once(text)
+
+    def _publish(self, key: str, document: OpenDocument, *, even_if_unchanged: bool) -> None:
         """Publish the findings of a document's latest outcome, at the lines where its text is now."""
         outcome = document.last
         if outcome is None:
@@ -214,7 +252,8 @@ class AnalysisSession:
             for finding in remapped_findings(document, outcome, document.good):
                 by_file.setdefault(self._shown_file(document, finding.file), []).append(finding)
         own = document.uri if document.path is None else str(document.path)
-        self._listener.findings_changed(self._published.accept(key, by_file, always=[own]))
+        always = [own] if even_if_unchanged else []
+        self._listener.findings_changed(self._published.accept(key, by_file, always=always))
 
     def _shown_file(self, document: OpenDocument, file: str) -> str:
         """The path under which findings of a file are shown: the document's own spelling where it is the same file."""
