@@ -12,6 +12,7 @@ from kernel_lsp.build.digests import FileDigests
 
 _MARKER = re.compile(rb'(?:line)? ?\d+ "((?:[^"\\\n]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_PREREQUISITE = re.compile(rb"(?:\\[\\ #]|[^\s])+")
 _POLL_S = 0.02
 _N_BATCH = 8  # files digested before the event loop has its turn again
 
@@ -31,6 +32,14 @@ def files_read(preprocessed: bytes, cwd: Path, without: str = "") -> tuple[str, 
         if path != without:
             paths[path] = None
     return tuple(paths)
+
+
+def files_of_rule(rule: bytes, cwd: Path) -> tuple[str, ...]:
+    """Absolute paths of the files behind the colon of a make rule, as `-MD` writes it."""
+    # A target may hold a colon itself (a drive), but none with a blank behind it.
+    _, _, prerequisites = rule.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").partition(b": ")
+    names = (os.fsdecode(re.sub(rb"\\([\\ #])|\$(\$)", rb"\1\2", raw)) for raw in _PREREQUISITE.findall(prerequisites))
+    return tuple(dict.fromkeys(tidy_path(str(cwd / name)) for name in names))
 
 
 @lru_cache(maxsize=20_000)

@@ -26,7 +26,7 @@ from kernel_lsp.build.arguments import (
     tool_identity,
 )
 from kernel_lsp.build.digests import FileDigests
-from kernel_lsp.build.includes import ReadAhead
+from kernel_lsp.build.includes import ReadAhead, files_of_rule
 from kernel_lsp.build.messages import compiler_messages, failure_reason
 from kernel_lsp.build.result import BuildResult, BuildStatus
 from kernel_lsp.build.store import FORMAT, BuildStore, StoredBuild
@@ -49,11 +49,13 @@ async def build(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES,
     environment: Mapping[str, str] | None = None,
+    launcher: tuple[str, ...] = (),
 ) -> BuildResult:
     """Build `command` (a probed `toolchain` gives the recipe the compiler's version).
 
     `overlay_text`: UTF-8 content to build instead of the file's; messages and line table name the file all the same.
     (The compiler's hash in the names of anonymous namespaces differs then.) `environment`: instead of the process's.
+    `launcher`: the user's own (sccache), put in front of nvcc; it does not change the result, and so not the recipe.
     Never raises for what the compiler does; asyncio.CancelledError passes through, with no process left behind.
     """
     source = command.source.absolute()
@@ -67,19 +69,18 @@ async def build(
     except OSError as error:
         return _result(command, "failed", f"{source} cannot be read: {error.strerror}.", (), source)
     base = base_argv(command, toolchain.nvcc.path)
-    shown = shown_argv(command, toolchain.nvcc.path)
+    plain = shown_argv(command, toolchain.nvcc.path)
+    shown = (*launcher, *plain)
     variables = build_environment(command, os.environ if environment is None else environment)
     if refused := refusal(base[1:], source, command.cwd):
         return _result(command, "failed", refused, shown, source)
-    if overlay_text is not None and source != command.document.absolute():
-        return _result(command, "skipped", "A header's unsaved text cannot be built; save it.", shown, source)
     if not command.cwd.is_dir():
         return _result(command, "failed", f"The working folder {command.cwd} does not exist.", shown, source)
     text_digest = content_digest(text)
     key = recipe_digest(
         [
             f"format {FORMAT}",
-            *shown,
+            *plain,
             "saved" if overlay_text is None else "overlay",
             str(command.cwd),
             *tool_identity(toolchain, variables),
@@ -93,7 +94,7 @@ async def build(
     try:
         with store.scratch.run_folder() as folder:
             run = await _run(
-                _Plan(base, source, overlay_text, folder, command.cwd, variables, store.digests),
+                _Plan(base, launcher, source, overlay_text, folder, command.cwd, variables, store.digests),
                 time_limit_s,
                 output_limit_bytes,
             )
@@ -106,6 +107,7 @@ async def build(
 @dataclass(frozen=True, slots=True)
 class _Plan:
     base: tuple[str, ...]
+    launcher: tuple[str, ...]
     source: Path
     overlay_text: bytes | None
     folder: Path
@@ -125,7 +127,43 @@ class _Run:
     messages: tuple[CompilerMessage, ...]
 
 
+async def _launched(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run | None:
+    """A run with the user's launcher in front; None where it takes a run of nvcc itself to tell what happened.
+
+    Compiler caches pass over commands that keep intermediate files, so the files read come from `-MD`, which they
+    keep with the result; and a message of ptxas cannot be placed without the PTX. The temporary folder is the user's:
+    a server that the launcher starts lives on, ours goes.
+    """
+    output, rule = plan.folder / "launched.cubin", plan.folder / "launched.d"
+    words = ("-c", "-MD", "-MF", str(rule), "-o", str(output), str(plan.source))
+    started_ns = time.time_ns()
+    finished = await process.run(
+        (*plan.launcher, *plan.base, *words),
+        cwd=plan.cwd,
+        environment=plan.variables,
+        time_limit_s=time_limit_s,
+        output_limit_bytes=output_limit_bytes,
+    )
+    if finished.ending == "timeout":
+        return _Run(finished, started_ns, None, (), ())
+    said = finished.stdout + finished.stderr
+    if finished.code != 0 or b"ptxas" in said:
+        return None
+    try:
+        cubin, files = output.read_bytes(), files_of_rule(rule.read_bytes(), plan.cwd)
+    except OSError:
+        return None
+    text = said.decode("utf-8", "surrogateescape")
+    return _Run(finished, started_ns, cubin, files, compiler_messages(text, cwd=str(plan.cwd), source=str(plan.source)))
+
+
 async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run:
+    if hazard := path_hazard(str(plan.folder)):
+        raise OSError(f"{plan.folder}: {hazard}")
+    if plan.launcher and plan.overlay_text is None:
+        launched = await _launched(plan, time_limit_s, output_limit_bytes)
+        if launched is not None:
+            return launched
     kept = plan.folder / "steps"
     kept.mkdir()
     output = plan.folder / "out.cubin"
@@ -136,8 +174,6 @@ async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Ru
         compiled.write_bytes(overlay_copy(plan.overlay_text, plan.source))
         extra = quote_folder(plan.source.parent)
     argv = (*plan.base, *extra, "--keep", "--keep-dir", str(kept), "-o", str(output), str(compiled))
-    if hazard := path_hazard(str(plan.folder)):
-        raise OSError(f"{plan.folder}: {hazard}")
     variables = {**plan.variables, "TMPDIR": str(plan.folder), "TMP": str(plan.folder), "TEMP": str(plan.folder)}
     started_ns = time.time_ns()
     ahead = ReadAhead(kept, plan.cwd, str(compiled) if extra else "", plan.digests)

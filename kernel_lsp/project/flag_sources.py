@@ -21,7 +21,7 @@ from kernel_lsp.project.flag_files import flags_from_files
 from kernel_lsp.project.includers import CUDA_SUFFIX, IncludeIndex, distance
 from kernel_lsp.project.invocation import Invocation, dialect_of_flags
 from kernel_lsp.project.ninja_files import NinjaFiles
-from kernel_lsp.project.nvcc_options import match_option
+from kernel_lsp.project.search_folders import search_folders
 from kernel_lsp.project.shell_hazard import HOST_PLATFORM
 
 FALLBACK_FLAGS = ("-std=c++17", "-O3")
@@ -141,10 +141,10 @@ class FlagSources:
             for entry in database.entries_for(source)[:1]:
                 key = (database.path, entry.directory, *_SEARCH_WORDS.findall(entry.text))
                 if key not in self._files.search_folders:
-                    self._files.search_folders[key] = _search_folders(self._read(entry, database.path))
+                    self._files.search_folders[key] = _folders(self._read(entry, database.path))
                 return self._files.search_folders[key]
         recipe = self.stated(Path(source))
-        return _search_folders(recipe.flags) if recipe else ()
+        return _folders(recipe.flags) if recipe else ()
 
     def _database(self, path: Path) -> Database:
         database = self._files.databases.load(path)
@@ -234,13 +234,5 @@ def _is_cuda(entry: Entry) -> bool:
     return _CUDA_LANGUAGE.search(entry.text) is not None
 
 
-def _search_folders(flags: EntryFlags) -> tuple[str, ...]:
-    words = flags.device.flags
-    folders = []
-    position = 0
-    while position < len(words):
-        matched = match_option(words[position : position + 2], 0)
-        if matched and matched.option.long in {"--include-path", "--system-include"}:
-            folders += [str(Path(flags.directory, part)) for part in matched.value.split(",")]
-        position += len(matched.words) if matched else 1
-    return tuple(folders)
+def _folders(flags: EntryFlags) -> tuple[str, ...]:
+    return search_folders(flags.device.flags, flags.directory)

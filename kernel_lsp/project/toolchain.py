@@ -132,6 +132,25 @@ def find_toolchain(
     )
 
 
+def find_launcher(
+    words: Sequence[str], environment: Mapping[str, str], workspace_folders: Sequence[Path] = ()
+) -> tuple[tuple[str, ...], str | None]:
+    """The user's own launcher (`["sccache"]`) with its program's path, and what is wrong with it.
+
+    By name it is looked for in PATH, folders of the workspace left out.
+    """
+    if not words:
+        return (), None
+    program = Path(words[0]).expanduser()
+    places = [] if program.is_absolute() else _path_places(environment, workspace_folders)
+    candidates = [program] if program.is_absolute() else [place.folder / (words[0] + _SUFFIX) for place in places]
+    is_plain = program.is_absolute() or program.name == words[0]
+    found = next((path for path in candidates if is_plain and _is_program(path)), None)
+    if found is None:
+        return (), f"kernelLsp.build.launcher is {words[0]!r}, which is no program on PATH; nvcc is started without it."
+    return (str(found), *words[1:]), None
+
+
 def machine_places(environment: Mapping[str, str]) -> tuple[Place, ...]:
     """The folders that CUDA's installers use on this system, the newest release first."""
     if sys.platform == "win32":

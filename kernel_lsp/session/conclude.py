@@ -36,7 +36,8 @@ class Plan:
 
     path: Path
     text: str
-    text_bytes: bytes
+    overlay: bytes | None  # built instead of the source on disk
+    launcher: tuple[str, ...]  # the user's own, in front of nvcc
     config: ProjectConfig | None
     command: BuildCommand
     arch_is_default: bool  # nothing named an architecture, so the default GPU decided it

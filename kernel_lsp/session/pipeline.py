@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +17,12 @@ from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.probe import Gpu, detect_gpu, probe
 from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.hardware.catalog import UnknownGpuError, board_names, by_name
+from kernel_lsp.project.command import BuildCommand, CommandNote
 from kernel_lsp.project.config import ProjectConfig, find_config, load_config
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
-from kernel_lsp.project.toolchain import Toolchain, find_toolchain
+from kernel_lsp.project.search_folders import search_folders
+from kernel_lsp.project.toolchain import Toolchain, find_launcher, find_toolchain
+from kernel_lsp.project.unsaved_header import with_unsaved_header
 from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, outcome
 from kernel_lsp.session.instructions import BEING_READ, NO_CODE, InstructionReader, Instructions
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
@@ -30,6 +33,7 @@ from kernel_lsp.source.macros import defines_of
 DEFAULT_GPU = "RTX 3070 Ti"
 DEFAULT_ARCH = "sm_86"
 _DEFAULT_WHY = f"{DEFAULT_GPU} by default"
+_MAX_HEADER_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +105,10 @@ class Pipeline:
             plan.command,
             toolchain,
             self._store if request.use_cache else self._no_store,
-            overlay_text=None if request.unsaved_text is None else plan.text_bytes,
+            overlay_text=plan.overlay,
             time_limit_s=request.settings.build_time_limit_s,
             environment=self._environment,
+            launcher=plan.launcher,
         )
         conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, self._store.trouble)
         if built.cubin is None:
@@ -208,11 +213,19 @@ class Pipeline:
             environment=self._environment,
             open_texts=dict(request.open_texts),
         )
-        problems = config.problems if config is not None else ()
+        problems = list(config.problems) if config is not None else []
+        launcher, problem = find_launcher(request.settings.build_launcher, self._environment, request.roots)
+        problems += [problem] if problem else []
+        overlay = None if request.unsaved_text is None else text_bytes
+        if overlay is not None and command.source != path:
+            overlay = _unsaved_header(command, path, text_bytes)
+            if overlay is None and command.skip_reason is None:
+                command = _not_as_it_is(command)
         return Plan(
             path,
             text_bytes.decode("utf-8-sig", "replace"),
-            text_bytes,
+            overlay,
+            launcher,
             config,
             command,
             command.arch_why.startswith(_DEFAULT_WHY),
@@ -227,3 +240,25 @@ class Pipeline:
             return None
         found = find_config(request.document, request.roots)
         return load_config(found) if found is not None else None
+
+
+def _unsaved_header(command: BuildCommand, header: Path, header_text: bytes) -> bytes | None:
+    """The source that reads a header, with the header's unsaved text inside; None where that cannot be done."""
+
+    def read(path: str) -> str | None:
+        try:
+            with Path(path).open("rb") as file:
+                return file.read(_MAX_HEADER_BYTES).decode("utf-8", "surrogateescape")
+        except OSError:
+            return None
+
+    folders = search_folders(command.flags, str(command.cwd))
+    text = header_text.decode("utf-8", "surrogateescape")
+    found = with_unsaved_header(str(command.source), str(header), text, folders, read)
+    return None if found is None else found.encode("utf-8", "surrogateescape")
+
+
+def _not_as_it_is(command: BuildCommand) -> BuildCommand:
+    reason = f"{command.source.name} reads it by an #include that is computed: save it to see its numbers"
+    note = CommandNote("warning", reason, "information")
+    return replace(command, skip_reason=reason, notes=(*command.notes, note))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-Scope = Literal["machine-overridable", "resource", "window"]
+Scope = Literal["machine", "machine-overridable", "resource", "window"]
 
 _SEVERITIES = ("error", "warning", "information", "hint", "off")
 
@@ -29,6 +29,7 @@ class Settings:
     build_on_type: bool = False
     build_time_limit_s: float = 300.0
     build_max_parallel: int = 1
+    build_launcher: tuple[str, ...] = ()
     compile_commands: str = ""
     diagnostics_enable: bool = True
     hover_enable: bool = True
@@ -167,6 +168,15 @@ DECLARED: tuple[Declared, ...] = (
         {"type": "integer", "minimum": 1, "maximum": 64},
         "window",
         "Builds that may run at the same time.",
+    ),
+    Declared(
+        "build.launcher",
+        "build_launcher",
+        _words,
+        _WORDS,
+        "machine",
+        'Program put in front of nvcc, for example `["sccache"]`: builds go through your compiler cache. Only your own '
+        "settings count, never a workspace's.",
     ),
     Declared(
         "compileCommands",

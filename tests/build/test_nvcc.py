@@ -178,13 +178,50 @@ async def test_errors_of_unsaved_text_name_the_file(
     assert "axpy.cu:2" in built.reason
 
 
-async def test_unsaved_text_of_a_header_is_declined(
+LAUNCHER = """#!/bin/sh
+echo "$@" >> "{log}"
+exec "$@"
+"""
+
+
+def launcher(folder: Path) -> tuple[Path, Path]:
+    """A launcher that notes what it starts, and its notes."""
+    program, log = folder / "my launcher", folder / "launched.log"
+    program.write_text(LAUNCHER.format(log=log))
+    program.chmod(0o755)
+    log.touch()
+    return program, log
+
+
+async def test_the_users_launcher_starts_nvcc_and_changes_nothing(
     tmp_path: Path, store: BuildStore, tools: Toolchain, command: CommandMaker
 ) -> None:
-    source = project(tmp_path / "p")
-    made = command(source, "sm_86", document=source.parent / "scale.cuh")
-    built = await build(made, tools, store, overlay_text=b"x")
-    assert (built.status, built.cubin) == ("skipped", None)
+    source = project(tmp_path / "a b")
+    made = command(source, "sm_86", "-DFACTOR=2.0f")
+    program, log = launcher(tmp_path)
+    launched = await build(made, tools, store, launcher=(str(program),))
+    assert (launched.status, launched.argv[0]) == ("ok", str(program))
+    [line] = log.read_text().splitlines()
+    assert "-cubin" in line
+    plain = await build(made, tools, BuildStore(None))
+    assert launched.cubin == plain.cubin
+    assert launched.recipe == plain.recipe  # it read the same files
+    again = await build(made, tools, store)
+    assert (again.cached, again.cubin) == (True, launched.cubin)
+    assert sorted(path.name for path in source.parent.iterdir()) == ["axpy.cu", "scale.cuh"]
+
+
+async def test_with_a_launcher_ptxas_is_placed_as_ever(
+    tmp_path: Path, store: BuildStore, tools: Toolchain, command: CommandMaker
+) -> None:
+    source = tmp_path / "bad.cu"
+    source.write_text('__global__ void k() {\n  asm volatile("bogus;");\n}\n')
+    program, log = launcher(tmp_path)
+    built = await build(command(source, "sm_86"), tools, store, launcher=(str(program),))
+    assert log.read_text()
+    assert {(m.file, m.line) for m in built.messages} == {(str(source), 2)}
+    gone = await build(command(source, "sm_86"), tools, store, launcher=(str(tmp_path / "gone"),))
+    assert {(m.file, m.line) for m in gone.messages} == {(str(source), 2)}
 
 
 async def test_nothing_of_the_users_build_is_touched(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_lsp.build.digests import FileDigests
-from kernel_lsp.build.includes import ReadAhead, files_read, tidy_path
+from kernel_lsp.build.includes import ReadAhead, files_of_rule, files_read, tidy_path
 
 GCC = b"""# 0 "/p/k.cu"
 # 0 "<built-in>"
@@ -72,3 +72,11 @@ async def test_no_preprocessed_text_means_no_files(tmp_path: Path) -> None:
 )
 def test_any_bytes_give_absolute_paths(text: bytes) -> None:
     assert all(path.startswith("/") for path in files_read(text, Path("/p")))
+
+
+def test_files_of_a_make_rule(tmp_path: Path) -> None:
+    rule = rb"""out.cubin: /p/a\ b.cu \
+    /usr/include/x.h \
+    sub/../own.cuh /p/\#1/$$y.h"""
+    assert files_of_rule(rule, tmp_path) == ("/p/a b.cu", "/usr/include/x.h", f"{tmp_path}/own.cuh", "/p/#1/$y.h")
+    assert files_of_rule(b"", tmp_path) == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernel_lsp.build.probe import clashes
-from kernel_lsp.project.toolchain import Place, Tool, Toolchain, find_toolchain, own_wheel_places
+from kernel_lsp.project.toolchain import Place, Tool, Toolchain, find_launcher, find_toolchain, own_wheel_places
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs without a suffix")
 
@@ -176,3 +176,20 @@ def test_releases_that_clash_are_named(tmp_path: Path) -> None:
     (site / "nvidia_nvvm-13.5.37.dist-info").mkdir()
     (trap,) = clashes(chain("13.0.88", "13.0.88", "13.5.37", site / "nvidia" / "cu13"))
     assert "cicc 13.5" in trap
+
+
+def test_the_users_launcher(tmp_path: Path) -> None:
+    outside, workspace = tmp_path / "bin", tmp_path / "workspace"
+    for folder in (outside, workspace):
+        folder.mkdir()
+        (folder / "sccache").write_text("#!/bin/sh\n")
+        (folder / "sccache").chmod(0o755)
+    environment = {"PATH": f"{workspace}:.:{outside}"}
+    assert find_launcher([], environment) == ((), None)
+    assert find_launcher(["sccache", "-v"], environment, [workspace]) == ((str(outside / "sccache"), "-v"), None)
+    assert find_launcher([str(outside / "sccache")], {}) == ((str(outside / "sccache"),), None)
+    for named in ("absent", "./sccache", "../workspace/sccache"):
+        found, problem = find_launcher([named], environment, [workspace])
+        assert found == ()
+        assert problem
+        assert named in problem
