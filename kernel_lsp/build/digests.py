@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from pathlib import Path
@@ -22,7 +23,7 @@ class FileDigests:
     def digest(self, path: str) -> str | None:
         """64 hexadecimal digits; None where the file cannot be read."""
         try:
-            status = Path(path).stat()
+            status = os.stat(path)  # noqa: PTH116 - some hundred headers per save
             stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
             known = self._known.get(path)
             if known is not None and known[0] == stamp:

@@ -112,7 +112,7 @@ def outcome(
         analysis=analysis,
         findings=_in_existing_files(findings, path),
         notices=notices,
-        reads=frozenset(real_path(file) for file in reads),
+        reads=frozenset(reads),
         more_to_come=instructions.more_to_come and analysis is not None,
     )
 

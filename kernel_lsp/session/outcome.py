@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from kernel_lsp.model.launch import Launch
 from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.settings import Settings
+from kernel_lsp.session.uris import real_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,12 @@ class FileOutcome:
     findings: tuple[Finding, ...]
     notices: tuple[str, ...]  # what the user must act on; said once per session
     ended_at: datetime
-    reads: frozenset[str]  # real paths of every file that the result depends on
+    reads: frozenset[str]  # every file that the result depends on, as the compiler or the project names it
     more_to_come: bool = False  # the same analysis follows with its instructions
+
+    def depends_on(self, changed: Set[str]) -> bool:
+        """Whether one of these real paths was read. Links are resolved here: a change is rarer than a save."""
+        return any(real_path(file) in changed for file in self.reads)
 
     @property
     def summary(self) -> str:

@@ -124,7 +124,7 @@ class AnalysisSession:
         for key, document in self._documents.items():
             if key == except_key or document.last is None:
                 continue
-            if of_project or not changed.isdisjoint(document.last.reads):
+            if of_project or document.last.depends_on(changed):
                 self._request(key, document)
 
     def rebuild(self, uri: str | None = None) -> None:
