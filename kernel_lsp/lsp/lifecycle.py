@@ -17,7 +17,11 @@ from kernel_lsp.session.uris import path_of
 logger = logging.getLogger(__name__)
 
 SECTION = "kernelLsp"
-WATCHED_FILES = "**/{*.cu,*.cuh,*.h,*.hpp,*.inl,compile_commands.json,kernel-lsp.yaml,build.ninja}"
+# Sources and headers, and what says how they are built.
+WATCHED_FILES = (
+    "**/{*.cu,*.cuh,*.h,*.hh,*.hpp,*.hxx,*.inc,*.inl,*.ipp,*.tpp,*.rsp,"
+    "compile_commands.json,compile_flags.txt,.clangd,kernel-lsp.yaml,build.ninja}"
+)
 
 
 def plain(value: Any) -> Any:

@@ -26,6 +26,8 @@ from kernel_lsp.session.uris import path_of, real_path, uri_key
 logger = logging.getLogger(__name__)
 
 PROJECT_FILES = frozenset({"compile_commands.json", "compile_flags.txt", ".clangd", "build.ninja", "kernel-lsp.yaml"})
+PROJECT_SUFFIXES = frozenset({".rsp"})  # CMake's response files
+MOST_TOLD = 10_000
 TYPING_PAUSE_S = 0.6  # with build.onType: the text is built after this long without a change
 
 
@@ -66,6 +68,7 @@ class AnalysisSession:
         self._reading: dict[str, asyncio.Task[None]] = {}  # of instructions, after a run has published
         self._to_end: set[asyncio.Task[None]] = set()  # these, and those that were stopped and still clean up
         self._noticed: set[str] = set()
+        self._told: dict[Path, tuple[int, int] | None] = {}  # files that changed: (mtime_ns, size) when it was said
         self.settings = Settings()
         self.trusted = True
         self.roots: tuple[Path, ...] = ()
@@ -119,13 +122,38 @@ class AnalysisSession:
 
     def files_changed(self, paths: Sequence[Path], except_key: str = "") -> None:
         """Files changed on disk: analyse again exactly the open documents whose build read one of them."""
+        paths = self._news(paths)
         changed = {real_path(path) for path in paths}
-        of_project = any(path.name in PROJECT_FILES for path in paths)
+        of_project = any(path.name in PROJECT_FILES or path.suffix in PROJECT_SUFFIXES for path in paths)
         for key, document in self._documents.items():
-            if key == except_key or document.last is None:
-                continue
-            if of_project or document.last.depends_on(changed):
+            if key != except_key and (of_project or self._may_read(key, document, paths, changed)):
                 self._request(key, document)
+
+    def _news(self, paths: Sequence[Path]) -> list[Path]:
+        """Those not told of in this state before: a client says that it saved, and its watcher says it again."""
+        news = []
+        for path in paths:
+            try:
+                stat = path.stat()
+                stamp = (stat.st_mtime_ns, stat.st_size)
+            except OSError:
+                stamp = None
+            if stamp is None or self._told.get(path) != stamp:
+                news.append(path)
+            self._told[path] = stamp
+        while len(self._told) > MOST_TOLD:
+            self._told.pop(next(iter(self._told)))
+        return news
+
+    def _may_read(self, key: str, document: OpenDocument, paths: Sequence[Path], changed: set[str]) -> bool:
+        last = document.last
+        if last is None:  # what the first run reads is not known yet; it may have read the file before the change
+            return self._scheduler.busy(key) and any(path.suffix != ".cu" for path in paths)
+        if not changed.isdisjoint(last.reads):
+            return True
+        # A header that was missing is not among the files read, but the error names it.
+        errors = [message.text for message in last.build.messages] if last.analysis is None and last.build else []
+        return any(path.name in text for path in paths for text in errors)
 
     def rebuild(self, uri: str | None = None) -> None:
         """Analyse one document (or all) again."""

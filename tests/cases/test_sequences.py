@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -373,3 +372,24 @@ async def test_49_header_through_its_includers(start: Start, tmp_path: Path) -> 
     for name in ("src/warp.cu", "src/quad.cu"):
         await _until(lambda name=name: len(editor.published(name)) == n_before[name] + 1, 30)
     assert len(editor.published("lone.cu")) == n_before["lone.cu"]
+
+    # The editor's watcher tells of the same save once more: nothing is built for it.
+    n_before = {name: len(editor.published(name)) for name in ("src/warp.cu", "src/quad.cu", header)}
+    change = {"uri": editor.uri(header), "type": 2}
+    editor.server.notify("workspace/didChangeWatchedFiles", {"changes": [change]})
+    text = (case.root / header).read_text("utf-8")
+    editor.configure({"build": {"onType": True}})
+    for name in n_before:
+        await _until(lambda name=name: len(editor.published(name)) == n_before[name] + 1, 30)
+
+    # Unsaved text of the header: built where the includer reads it, with the header's lines.
+    version = editor.change(header, "// unsaved\n" + text + "__device__ int wrong = missing;\n")
+    [error] = errors(await editor.diagnostics(header, version))
+    assert error["range"]["start"]["line"] == text.count("\n") + 1
+    assert "missing" in error["message"]
+    version = editor.change(header, "// unsaved\n// again\n" + text)
+    assert not errors(await editor.diagnostics(header, version))
+    assert [line for line, _ in await editor.lenses(header)] == [12]
+    hover = await editor.hover(header, 12, 18)
+    assert hover is None or "edited since" not in hover["contents"]["value"]
+    assert (case.root / header).read_text("utf-8") == text
