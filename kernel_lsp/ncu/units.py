@@ -10,20 +10,22 @@ _SCALED = re.compile(r"^(K|k|M|G|T|)(hz|byte|inst|cycle|sector|warp|thread|block
 
 
 def in_base_unit(value: float, unit: str) -> float | None:
-    """The value in seconds, hertz, bytes, percent ... ("us", "Ghz", "Kbyte/block", "%"); None: a unit not known.
+    """The value in seconds, hertz, bytes, percent ... ("us", "Ghz", "Kbyte/block", "%"); None: not a unit to turn.
 
-    A divisor stays as it is: "Gbyte/s" gives bytes per second, "Kbyte/block" bytes per block.
+    A divisor stays as it is: "Gbyte/s" gives bytes per second, "Kbyte/block" bytes per block; "%/Kbyte", whose divisor
+    is scaled, is not turned.
     """
-    top, slash, below = unit.partition("/")
-    if not unit or unit == "%" or (slash and not top):
-        return value
-    if match := _SECONDS.match(top):
-        return value * _PREFIXES[match[1]]
-    if match := _SCALED.match(top):
-        factor = _PREFIXES[match[1]]
-        # "%/Kbyte", "1/us": what stands below is not ours to turn.
-        return value * factor if below in ("", "s", "second", "cycle", "block", "thread", "sector", "inst") else None
-    return value if top in ("%", "pct", "ratio", "1", "register", "instances", "pass", "KB") or top.isalpha() else None
+    top, _, below = unit.partition("/")
+    if below not in ("s", "second") and (_factor(below) or 1.0) != 1.0:
+        return None
+    factor = _factor(top)
+    return value if factor is None else value * factor
+
+
+def _factor(unit: str) -> float | None:
+    """What a scaled unit stands for ("Kbyte": 1000); None: a plain word, a count, a percentage."""
+    match = _SECONDS.match(unit) or _SCALED.match(unit)
+    return _PREFIXES[match[1]] if match else None
 
 
 def seconds_to_ns(seconds: float | None) -> float | None:

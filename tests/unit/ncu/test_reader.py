@@ -179,7 +179,7 @@ async def test_kept_by_content(
     with_sass = await reader.read(report, sass=True)
     assert runs == 2
     assert with_sass.actions[0].sass
-    assert "MOV R1" in with_sass.actions[0].sass[with_sass.actions[0].functions[0]]
+    assert "MOV" in with_sass.actions[0].sass[with_sass.actions[0].functions[0]]
 
 
 @pytest.mark.parametrize(
