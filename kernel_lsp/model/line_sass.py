@@ -14,6 +14,7 @@ import numpy as np
 
 from kernel_lsp.cubin.linemap import Frame
 from kernel_lsp.cubin.local_memory import LocalAccess
+from kernel_lsp.cubin.opcodes import Opcode
 from kernel_lsp.model.kernel_sass import KernelSass, Rows
 
 _NONE = np.zeros(0, np.int64)
@@ -90,16 +91,21 @@ def line_sass(kernel: KernelSass, file: str, line: int) -> LineSass | None:
 
 
 def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
-    """What the line's instructions wait for that another line, or a load of this one, makes; most waits first.
+    """The loads and other slow results that the line's instructions wait for, most waits first.
 
-    Only producers whose result the waiting instruction touches: six scoreboards are shared by all.
+    Only producers whose result the waiting instruction touches: six scoreboards are shared by all. Special registers
+    (S2R) are left out.
     """
     rows = set(line.rows.tolist())
     found: Counter[tuple[str | None, int | None, str]] = Counter()
     for wait in kernel.waits:
         if wait.row not in rows:
             continue
-        producers = {each.row for each in wait.producers if each.feeds and each.kind == "write"}
+        producers = {
+            each.row
+            for each in wait.producers
+            if each.feeds and each.kind == "write" and not _is_quick(kernel.sass.opcode(each.row))
+        }
         named = set()
         for row in producers:
             frames = kernel.frames(row)
@@ -107,6 +113,11 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
             named.add((*place, kernel.sass.opcode(row).text))
         found.update(named)
     return tuple(Awaited(*what, count) for what, count in found.most_common())
+
+
+def _is_quick(opcode: Opcode) -> bool:
+    """Reads of special registers and the like, which stand in every kernel's head."""
+    return opcode.kind == "control" or (opcode.kind == "special" and not opcode.unit)
 
 
 def frame_in(frames: Iterable[Frame], file: str) -> Frame | None:

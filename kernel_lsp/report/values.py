@@ -13,9 +13,10 @@ from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import GpuChoice
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Occupancy
+from kernel_lsp.report.loop_value import mix_loops_pressure
 
 SCHEMA_VERSION = 1
-NOT_DECODED = "instructions are not decoded yet"
+NO_PRECISION = "which of its pipes decides is not worked out"
 NO_PROFILE = "no Nsight Compute report"
 
 Json = dict[str, Any]
@@ -53,7 +54,7 @@ def finding_value(finding: Finding) -> Json:
 
 
 def kernel_value(kernel: KernelAnalysis) -> Json:
-    """One entry of `kernels`: resources and launches are known, what needs instructions or a profile is not yet."""
+    """One entry of `kernels`: what needs instructions may still be unknown, what needs a profile is."""
     value: Json = {
         "mangled": kernel.binary.mangled,
         "name": kernel.binary.name,
@@ -72,18 +73,13 @@ def kernel_value(kernel: KernelAnalysis) -> Json:
             {"threads": row.threads, "occupancy": occupancy_value(row.occupancy)} for row in kernel.block_sizes
         ]
     value["max_launchable_threads"] = kernel.max_launchable_threads
+    value |= mix_loops_pressure(kernel)
     value |= {
-        "mix": None,
-        "mix_why": NOT_DECODED,
-        "loops": None,
-        "loops_why": NOT_DECODED,
-        "pressure": None,
-        "pressure_why": NOT_DECODED,
         "stalls": None,
         "stalls_why": NO_PROFILE,
         "roofline": {
             "precision": None,
-            "precision_why": NOT_DECODED,
+            "precision_why": NO_PRECISION,
             "flops": None,
             "flops_why": NO_PROFILE,
             "dram_bytes": None,

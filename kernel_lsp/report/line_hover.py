@@ -1,0 +1,179 @@
+"""The hover on a source line: what the compiler made of it, in one kernel in full and in others by a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernel_lsp.analysis import FileAnalysis
+from kernel_lsp.findings import wording
+from kernel_lsp.hardware.profile import HwProfile
+from kernel_lsp.model.kernel_sass import KernelSass
+from kernel_lsp.model.line_sass import Awaited, LineSass, awaited, line_sass
+from kernel_lsp.report.markdown_text import escaped, fenced, name
+from kernel_lsp.report.sass_words import chain_words, counts_text, function_words, place, rank
+from kernel_lsp.report.stall_words import stall_sentences
+
+MOST_INLINED = 6
+MOST_EXCERPT = 10
+MOST_KERNELS = 5
+MOST_WAITS = 3
+_WIDEST_TEXT = 58
+
+
+@dataclass(frozen=True, slots=True)
+class LineUnit:
+    """One kernel (or a device function that waits for the linker) with what it does on the line."""
+
+    short_name: str
+    sass: KernelSass
+    line: LineSass
+
+
+def line_units(analysis: FileAnalysis, line: int) -> list[LineUnit]:
+    """The kernels and functions with instructions on a line of the analysed file; the most registers first."""
+    known = [
+        (kernel.binary.short_name, kernel.binary.resources.registers, kernel.sass)
+        for kernel in analysis.kernels
+        if kernel.sass is not None
+    ]
+    known += [
+        (function.short_name, function.registers or 0, sass)
+        for function, sass in zip(analysis.device_functions, analysis.function_sass, strict=True)
+        if sass is not None
+    ]
+    found = []
+    for short_name, _, sass in sorted(known, key=lambda item: -item[1]):
+        here = line_sass(sass, analysis.path, line)
+        if here is not None:
+            found.append(LineUnit(short_name, sass, here))
+    return found
+
+
+def line_hover(analysis: FileAnalysis, line: int, shown_line: int, freshness: str | None = None) -> str | None:
+    """Markdown for a line of the text that was built, `shown_line` in the text as it is; None: no instructions."""
+    units = line_units(analysis, line)
+    if not units:
+        return None
+    first = units[0]
+    parts = [_head(first, shown_line)]
+    if freshness:
+        parts.append(f"*{escaped(freshness)}*")
+    if first.sass.mix is None:
+        parts.append(f"Opcodes are not known: {escaped(first.sass.text_why)}")
+    else:
+        parts.append(fenced(_groups(first, analysis.path)))
+        parts += [escaped(said) for said in _local(first.line, first.sass)]
+        parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, analysis.path)]
+        parts += [escaped(said) for said in _stalls(first, analysis.gpu.profile)]
+        parts.append(fenced(_excerpt(first, analysis.path)))
+        if first.sass.text_why:
+            parts.append(escaped(f"Some instructions are not known: {first.sass.text_why}"))
+    chains = _chain_lines(first.line, analysis.path)
+    if chains:
+        parts.append("\n".join(chains))
+    if len(units) > 1:
+        parts.append(_others(units[1:]))
+    return "\n\n".join(parts)
+
+
+def _head(unit: LineUnit, shown_line: int) -> str:
+    here = unit.line
+    said = [wording.counted(len(here), "instruction")]
+    if here.loop_depth:
+        said.append(f"loop depth {here.loop_depth}")
+    if here.live_registers is not None:
+        live = wording.counted(here.live_registers, "live register")
+        said.append(f"{live}, the peak of the kernel" if here.has_peak else live)
+    return f"**l.{shown_line}** in {name(unit.short_name)}: {' · '.join(said)}"
+
+
+def _groups(unit: LineUnit, path: str) -> list[str]:
+    """`own` and `inlined` with their opcodes, aligned."""
+    here, sass = unit.line, unit.sass.sass
+    rows = [("own", "", counts_text(sass, here.own))] if len(here.own) else []
+    for each in here.inlined[:MOST_INLINED]:
+        where = place(each.file, each.line, path) + function_words(each.function)
+        rows.append(("inlined", where, counts_text(sass, each.rows, 4)))
+    rest = here.inlined[MOST_INLINED:]
+    if rest:
+        merged = np.concatenate([each.rows for each in rest])
+        rows.append(("inlined", f"{len(rest)} more lines", counts_text(sass, merged, 5)))
+    wide = max((len(where) for _, where, _ in rows), default=0)
+    return [f"{label:<7}  " + (f"{where:<{wide}}  " if where else "") + counts for label, where, counts in rows]
+
+
+def _local(here: LineSass, kernel: KernelSass) -> list[str]:
+    """Local memory on the line, told apart."""
+    rows = set(here.rows.tolist())
+    said = []
+    for purpose, words in (("spill", "Spilled registers"), ("array", "Local array"), (None, "Local memory")):
+        accesses = [each for each in kernel.local or () if each.row in rows and each.purpose == purpose]
+        if not accesses:
+            continue
+        stored = sum(each.width_bytes for each in accesses if each.is_store)
+        loaded = sum(each.width_bytes for each in accesses if not each.is_store)
+        depth = max(each.loop_depth for each in accesses)
+        parts = [f"{wording.exact_bytes(stored)} stored"] if stored else []
+        parts += [f"{wording.exact_bytes(loaded)} loaded"] if loaded else []
+        inside = f", up to loop depth {depth}" if depth else ", outside of loops"
+        why = ": whether these are spills, this ptxas does not tell" if purpose is None else ""
+        said.append(f"{words}: {' and '.join(parts)} per thread{inside}{why}.")
+    return said
+
+
+def _waits(found: Sequence[Awaited], unit: LineUnit, path: str) -> list[str]:
+    """What the line's instructions wait for: results that take their time."""
+    named = []
+    for each in found[:MOST_WAITS]:
+        where = "" if each.file is None or each.line is None else " of " + place(each.file, each.line, path)
+        here = (each.file, each.line) == (unit.line.file, unit.line.line)
+        named.append(f"{each.opcode}{' of this line' if here else where}")
+    if not named:
+        return []
+    more = f" and {len(found) - MOST_WAITS} more" if len(found) > MOST_WAITS else ""
+    return [f"Waits for {wording.joined(named) if not more else ', '.join(named) + more}."]
+
+
+def _stalls(unit: LineUnit, profile: HwProfile) -> list[str]:
+    return stall_sentences(unit.sass, unit.line.rows, profile)
+
+
+def _excerpt(unit: LineUnit, path: str) -> list[str]:
+    """The most telling instructions of the line in their order, with address and live registers."""
+    kernel, sass = unit.sass, unit.sass.sass
+    rows = unit.line.rows.tolist()
+    shown = sorted(sorted(rows, key=lambda row: (rank(sass.forms[int(sass.form[row])]), row))[:MOST_EXCERPT])
+    texts = [sass.text(row) or "?" for row in shown]
+    wide = min(max(map(len, texts)), _WIDEST_TEXT)
+    lines = []
+    for row, text in zip(shown, texts, strict=True):
+        live = kernel.live_at(row)
+        lines.append(f"{int(sass.pc[row]):04x}  {text:<{wide}}  {'' if live is None else live}".rstrip())
+    lines.append(f"pc    {'instruction':<{wide}}  live")
+    lines.insert(0, lines.pop())
+    if len(rows) > len(shown):
+        lines.append(f"      and {len(rows) - len(shown):,} more")
+    return lines
+
+
+def _chain_lines(here: LineSass, path: str) -> list[str]:
+    """Through which calls the line's own instructions came into the kernel."""
+    found = [f"- {chain.count:,} inlined into {escaped(chain_words(chain.frames, path))}" for chain in here.chains[:3]]
+    if len(here.chains) > len(found):
+        rest = here.chains[len(found) :]
+        found.append(f"- {sum(chain.count for chain in rest):,} through {len(rest)} other chains of calls")
+    return found
+
+
+def _others(units: Sequence[LineUnit]) -> str:
+    lines = []
+    for unit in units[:MOST_KERNELS]:
+        count, live = wording.counted(len(unit.line), "instruction"), unit.line.live_registers
+        registers = "" if live is None else ", " + wording.counted(live, "live register")
+        lines.append(f"- {name(unit.short_name)}: {count}{registers}")
+    if len(units) > MOST_KERNELS:
+        lines.append(f"- {len(units) - MOST_KERNELS} more")
+    return "Also in:\n" + "\n".join(lines)

@@ -1,0 +1,114 @@
+"""A kernel's instructions as a text to read beside the source, with the line that each row of the text belongs to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernel_lsp.cubin.control import NO_BARRIER, barriers
+from kernel_lsp.cubin.names import function_name
+from kernel_lsp.findings import wording
+from kernel_lsp.model.kernel_analysis import KernelAnalysis
+from kernel_lsp.model.kernel_sass import KernelSass
+from kernel_lsp.report.sass_words import chain_words
+
+_LABEL = re.compile(r"`\((\.L_[^)]+)\)")
+_COLUMNS = "  pc  live  loop  st  control        instruction"
+_WIDEST_TEXT = 72  # longer ones push their place to the right
+
+
+@dataclass(frozen=True, slots=True)
+class ListingLink:
+    """Row `row` (1-based) of the text is an instruction of these lines, innermost first."""
+
+    row: int
+    lines: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SassListing:
+    """The text, and its links to source lines by rising row."""
+
+    text: str
+    links: tuple[ListingLink, ...]
+
+
+def sass_listing(kernel: KernelAnalysis, path: str) -> SassListing:
+    """The instructions of a kernel whose `sass` is known; places are told as seen from the file at `path`."""
+    sass = kernel.sass
+    assert sass is not None
+    rows: list[str] = [f"// {kernel.binary.name}", f"// {_facts(kernel, sass)}"]
+    if sass.text_why:
+        rows.append(f"// Not all instructions are known: {sass.text_why}")
+    if sass.lines_why:
+        rows.append(f"// No source lines: {sass.lines_why}")
+    rows += ["", _COLUMNS]
+    links: list[ListingLink] = []
+    labels = _labels(sass)
+    functions = {f.start: f.name for f in sass.code.functions[1:]}
+    places: dict[int, tuple[str, tuple[tuple[str, int], ...]]] = {-1: ("", ())}
+    pcs = sass.sass.pc[sass.code.start : sass.code.padding].astype(np.int64)
+    table_rows = sass.lines.rows_at(pcs).tolist() if sass.lines is not None else [-1] * len(pcs)
+    texts = [sass.sass.text(row) or "?" for row in range(sass.code.start, sass.code.padding)]
+    wide = min(max(map(len, texts), default=0), _WIDEST_TEXT)
+    last = ""
+    for row, table_row in zip(range(sass.code.start, sass.code.padding), table_rows, strict=True):
+        if row in functions:
+            rows += ["", f"// {function_name(functions[row].rpartition('$')[2]).full}"]
+        rows += [f"{label}:" for label in labels.get(row, ())]
+        if table_row not in places:
+            frames = sass.frames(row)
+            places[table_row] = (chain_words(frames, path, 6), tuple((f.file, f.line) for f in frames if f.line))
+        place, lines = places[table_row]
+        shown = place if place != last else '"' if place else ""
+        rows.append(f"{_head(sass, row)}  {texts[row - sass.code.start]:<{wide}}  {shown}".rstrip())
+        last = place
+        if lines:
+            links.append(ListingLink(len(rows), lines))
+    return SassListing("\n".join(rows) + "\n", tuple(links))
+
+
+def _facts(kernel: KernelAnalysis, sass: KernelSass) -> str:
+    said = [kernel.binary.arch, wording.registers(kernel.binary.resources)]
+    said.append(wording.counted(sass.instruction_count, "instruction"))
+    if sass.live.peak is not None:
+        said.append(f"at most {wording.counted(sass.live.peak, 'live register')}")
+    else:
+        said.append(f"live registers not known: {sass.live.why}")
+    return ", ".join(said)
+
+
+def _head(sass: KernelSass, row: int) -> str:
+    live, depth, control = sass.live_at(row), sass.loop_depth(row), sass.sass.control
+    stall = "" if control is None else str(int(control.stall[row]))
+    known = f"{'' if live is None else live:>4}  {depth or '':>4}  {stall:>2}  {control_words(sass, row):<13}"
+    return f"{int(sass.sass.pc[row]):04x}  {known}"
+
+
+def control_words(sass: KernelSass, row: int) -> str:
+    """`wait 02 R1 W3`: scoreboards waited for, and those set until sources are read and until the result is written."""
+    control = sass.sass.control
+    if control is None:
+        return ""
+    waited = "".join(map(str, barriers(int(control.wait_mask[row]))))
+    said = [f"wait {waited}"] if waited else []
+    said += [
+        f"{letter}{number}"
+        for letter, number in (("R", int(control.read_barrier[row])), ("W", int(control.write_barrier[row])))
+        if number != NO_BARRIER
+    ]
+    return " ".join(said)
+
+
+def _labels(sass: KernelSass) -> dict[int, tuple[str, ...]]:
+    """Names of the rows that branches of the section name, as their operands print them."""
+    found: dict[int, dict[str, None]] = {}
+    start, stop = sass.code.start, sass.code.padding
+    targets = sass.sass.target[start:stop]
+    for at in np.flatnonzero((targets >= start) & (targets < stop)).tolist():
+        operands = sass.sass.forms[int(sass.sass.form[start + at])].operands
+        if name := _LABEL.search(operands):
+            found.setdefault(int(targets[at]), {})[name[1]] = None
+    return {row: tuple(names) for row, names in found.items()}

@@ -1,0 +1,83 @@
+"""Stall counts in words: how far apart a line's arithmetic stands, what ptxas usually leaves, what the pipe needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from kernel_lsp.cubin.opcodes import Opcode, matrix_shape
+from kernel_lsp.findings import wording
+from kernel_lsp.hardware.profile import HwProfile
+from kernel_lsp.model.kernel_sass import KernelSass, Rows
+from kernel_lsp.model.usual_stalls import pipe_clocks, usual_stall
+
+FEWEST = 4  # of one opcode on a line; fewer tell nothing of a pipe
+MOST_SENTENCES = 2
+_PLAIN_PEAKS = {"FFMA": "fp32", "DFMA": "fp64"}
+
+
+def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[str]:
+    """One sentence for each repeated opcode whose usual stall is on record, the most frequent first."""
+    sass = kernel.sass
+    if sass.control is None:
+        return []
+    by_opcode: dict[str, list[int]] = {}
+    for row in rows.tolist():
+        opcode = sass.opcode(row)
+        if opcode.kind == "tensor" or opcode.family in _PLAIN_PEAKS:
+            by_opcode.setdefault(opcode.text, []).append(row)
+    found = []
+    for text, of_one in sorted(by_opcode.items(), key=lambda item: (-len(item[1]), item[0])):
+        opcode = sass.opcode(of_one[0])
+        usual = usual_stall(opcode, sass.arch)
+        gaps = _gaps(kernel, of_one)
+        if len(of_one) < FEWEST or usual is None or not gaps:
+            continue
+        gap = Counter(gaps).most_common(1)[0][0]
+        said = f"{len(of_one)} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts; "
+        said += f"ptxas usually leaves {usual.independent}"
+        said += f", or {usual.dependent} before one that needs the result" if usual.dependent else ""
+        found.append(said + _pipe(opcode, gap, profile))
+    return found[:MOST_SENTENCES]
+
+
+def _gaps(kernel: KernelSass, rows: list[int]) -> list[int]:
+    """Clocks between neighbours of a block, by the stall counts of all instructions between them."""
+    control = kernel.sass.control
+    assert control is not None
+    return [
+        int(control.stall[row:following].sum())
+        for row, following in pairwise(rows)
+        if kernel.flow.block_of(row) == kernel.flow.block_of(following)
+    ]
+
+
+def _pipe(opcode: Opcode, gap: int, profile: HwProfile) -> str:
+    """What the pipe takes on this board, from its peak rate."""
+    peak = profile.peaks.get(_peak_name(opcode) or "")
+    clock_mhz = profile.tensor_clock_mhz if opcode.kind == "tensor" else None
+    clock_mhz = clock_mhz or profile.boost_clock_mhz
+    if peak is None or not profile.sm_count or not clock_mhz:
+        return "."
+    clocks = pipe_clocks(opcode, peak.dense_tops * 1e6 / (profile.sm_count * clock_mhz))
+    if clocks is None:
+        return "."
+    said = f". The pipe takes {clocks:.0f} for each (from the peak of {wording.board(profile)})"
+    return said + (": closer ones would only wait there." if clocks >= gap else ".")
+
+
+def _peak_name(opcode: Opcode) -> str | None:
+    """The profile's precision for an opcode; None where the profile has none for it."""
+    if opcode.family in _PLAIN_PEAKS:
+        return _PLAIN_PEAKS[opcode.family]
+    shape = matrix_shape(opcode.text)
+    if shape is None or shape.sparse:
+        return None
+    if opcode.family in ("HMMA", "HGMMA"):
+        if "TF32" in opcode.modifiers:
+            return "tf32"
+        kind = "bf16" if "BF16" in opcode.modifiers else "fp16"
+        return f"{kind}_f{shape.accumulator_bits}acc"
+    if opcode.family in ("IMMA", "IGMMA"):
+        return "int4" if shape.element_bits == 4 else "int8"
+    return "fp64_tensor" if opcode.family == "DMMA" else None
