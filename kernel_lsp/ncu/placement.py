@@ -2,14 +2,14 @@
 
 - exact: the kernel built now has the same code as the profiled one, so every counter belongs to the line that this
   build's own table gives it; edits since the build move it as they move the build's other facts.
-- by line: the code differs, but the report carries the profiled text: counters follow their lines through a line diff,
-  changed lines are unmeasured.
+- by line: the code differs, but the profiled text is known, from the report or from an earlier build with that code:
+  counters follow their lines through a line diff, changed lines are unmeasured.
 - stale: the code differs and nothing tells which text was profiled: counters are kept, and no line is certain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +24,7 @@ Fit = Literal["exact", "by line", "stale"]
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """The kernel as it is built now, and the text it was built from."""
+    """The kernel as a build of this file made it, and the text it was made from."""
 
     code: KernelCode
     text: str
@@ -63,16 +63,20 @@ def place(
     report_code: KernelCode | None,
     path: str,
     text: str,
-    built: BuiltKernel | None = None,
+    builds: Sequence[BuiltKernel] = (),
 ) -> PlacedProfile:
     """Costs of one launch on the file `path` whose text is now `text`.
 
-    `report_code` is the kernel in the report's own cubin, `built` the kernel of the last build of this file.
+    `report_code` is the kernel in the report's own cubin; `builds` are this file's builds, the newest first.
     """
-    if built is not None and report_code is not None and same_code(report_code, built.code):
-        # The report's instructions, the build's lines: comments and blank lines moved nothing.
-        measured = measure(profile, built.code)
-        return _follow(path, text, built.text, "exact", "the profiled code is the code built now", measured)
+    for position, built in enumerate(builds if report_code is not None else ()):
+        if report_code is not None and same_code(report_code, built.code):
+            # The report's instructions, the build's lines: comments and blank lines moved nothing.
+            measured = measure(profile, built.code)
+            if position == 0:
+                return _follow(path, text, built.text, "exact", "the profiled code is the code built now", measured)
+            why = "by the text of an earlier build, whose code was profiled; the source was changed since"
+            return _follow(path, text, built.text, "by line", why, measured)
     measured = measure(profile, report_code)
     built_path = _built_path(measured, path, text, profile.sources)
     if built_path is None:
@@ -86,7 +90,7 @@ def place(
     reason = (
         "the code built now differs from the profiled code, and the report does not carry its source "
         "(ncu --import-source yes): lines may have moved"
-        if built is not None and report_code is not None
+        if builds and report_code is not None
         else "nothing tells which text was profiled (ncu --import-source yes keeps it in the report)"
     )
     lines = tuple(

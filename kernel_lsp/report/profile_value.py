@@ -87,6 +87,10 @@ def _action(measured: MeasuredKernel, files: Mapping[str, str]) -> dict[str, Any
             for rule in profile.rules
             if rule.message
         ],
+        "markers": [
+            {"rule": marker.rule, "message": marker.message, "pc": marker.pc, "file": marker.file, "line": marker.line}
+            for marker in profile.markers
+        ],
         "missing": [missing.metric for missing in profile.missing],
         "missing_options": sorted({missing.option for missing in profile.missing if missing.option}),
     }

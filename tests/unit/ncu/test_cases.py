@@ -51,7 +51,7 @@ def test_a_profile_older_than_the_source(build: Build) -> None:
     assert profiled is not None
     assert not same_code(local, profiled)  # one FMUL more
 
-    placed = place(profile, profiled, str(folder / "hot.cu"), text, BuiltKernel(local, text))
+    placed = place(profile, profiled, str(folder / "hot.cu"), text, [BuiltKernel(local, text)])
 
     assert placed.fit == "by line"
     assert placed.built_path is not None
@@ -85,7 +85,7 @@ def test_without_the_profiled_text_a_changed_kernel_is_stale(build: Build) -> No
     profiled = kernel_code(build(folder / "profiled" / "hot.cu", "sm_90"), mangled)
     assert local is not None
 
-    placed = place(profile, profiled, str(folder / "hot.cu"), text, BuiltKernel(local, text))
+    placed = place(profile, profiled, str(folder / "hot.cu"), text, [BuiltKernel(local, text)])
 
     assert placed.fit == "stale"
     assert "import-source" in placed.why
@@ -106,7 +106,7 @@ def test_the_same_code_is_exact_and_follows_comments(build: Build, tmp_path: Pat
     assert same_code(local, profiled)
     text = moved.read_text("utf-8")
 
-    placed = place(profile, profiled, str(moved), text.replace("// two\n", "// two\n\n"), BuiltKernel(local, text))
+    placed = place(profile, profiled, str(moved), text.replace("// two\n", "// two\n\n"), [BuiltKernel(local, text)])
 
     assert placed.fit == "exact"
     # line 5 of the profiled text is line 7 of the build, and line 8 of the text with a blank line more
@@ -143,3 +143,23 @@ def test_stall_samples_name_the_producer(build: Build, code_of: Callable[[bytes,
     value = report_entry(NcuReport("r", "", None, (profile,), (), ()), (measured,), {})
     line = next(each for each in value["actions"][0]["lines"] if each["line"] == 7)
     assert (line["samples"], line["waits_for"][0]["line"]) == (2160, 6)
+
+
+def test_an_earlier_build_knows_the_profiled_text(build: Build) -> None:
+    folder, _, report = _case("46-profile-older-than-the-source")
+    text = (folder / "hot.cu").read_text("utf-8")
+    old_text = (folder / "profiled" / "hot.cu").read_text("utf-8")
+    mangled, base = report["kernel_mangled"], 0x7F5A3C00
+    counted = {"inst_executed": {base + pc: 32768 for pc in (0xD0, 0xF0, 0x110)}}
+    profile = read_kernel_profile(action(mangled, base, counted))
+    local = kernel_code(build(folder / "hot.cu", "sm_90"), mangled)
+    profiled = kernel_code(build(folder / "profiled" / "hot.cu", "sm_90"), mangled)
+    assert local is not None
+    assert profiled is not None
+
+    builds = [BuiltKernel(local, text), BuiltKernel(profiled, old_text)]
+    placed = place(profile, profiled, str(folder / "hot.cu"), text, builds)
+
+    assert placed.fit == "by line"
+    assert [(line.line, line.profiled_line) for line in placed.lines] == [(7, 5), (9, 7)]
+    assert placed.edited_lines == (1, 2, 8)
