@@ -63,7 +63,8 @@ def _register_features(server: KernelLspServer) -> None:
         return code_lens.code_lens(server, params)
 
     @server.feature(
-        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.Source])
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.Empty, types.CodeActionKind.Source]),
     )
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
         from kernel_lsp.lsp import code_actions

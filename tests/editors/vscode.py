@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.parse
 import urllib.request
@@ -45,7 +46,7 @@ USER_SETTINGS = {
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], what: str, timeout_s: float = 30.0) -> T:
+def until(condition: Callable[[], T], what: str, timeout_s: float = 60.0) -> T:
     """The condition's first true value, asked for every 50 ms."""
     end = time.monotonic() + timeout_s
     while not (value := condition()):
@@ -72,8 +73,6 @@ def package_extension() -> Path:
         *EXTENSION.glob("walkthrough/*"),
         *EXTENSION.glob("*.json"),
         *EXTENSION.glob("*.md"),
-        *ROOT.glob("kernel_lsp/**/*.py"),
-        ROOT / "pyproject.toml",
     ]
     if vsix.exists() and vsix.stat().st_mtime > max(source.stat().st_mtime for source in sources):
         return vsix
@@ -168,13 +167,18 @@ class Window:
         self.page.keyboard.press("F1")
         box = self.page.locator(".quick-input-widget input:visible").first
         box.fill(f">{title}")
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=title.split(": ")[-1]).first.wait_for()
-        self.page.keyboard.press("Enter")
+        self.page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first.click()
         self.page.locator(".quick-input-widget").wait_for(state="hidden")
 
     def editor(self, title: str) -> Any:
         """The text area of the editor whose file has this name."""
         return self.page.locator(f'.editor-instance[aria-label*="{title}"]').first
+
+    def failed(self, folder: Path) -> None:
+        """What is seen when a test has failed, as a picture in the folder for screenshots, else in `folder`."""
+        path = Path(self.shots or folder) / f"{self.name}-failed-{int(time.time())}.png"
+        self.page.screenshot(path=str(path))
+        sys.stderr.write(f"what was seen: {path}\n")
 
     def shot(self, name: str) -> None:
         """A screenshot, light and dark, where the environment asks for them."""
@@ -204,16 +208,24 @@ def browser() -> Iterator[Any]:
         chrome.close()
 
 
-def open_window(chrome: Any, server: CodeServer, folder: Path, file: Path, name: str) -> Window:
-    """A window on a folder with one file open, its text shown."""
+@contextmanager
+def open_window(chrome: Any, server: CodeServer, folder: Path, file: Path, name: str) -> Iterator[Window]:
+    """A window on a folder with one file open, its text shown; a failure inside is pictured."""
     context = chrome.new_context(
-        viewport={"width": 1360, "height": 820},
+        viewport={"width": 1360, "height": 900},
         device_scale_factor=2 if os.environ.get("KERNEL_LSP_SCREENSHOTS") else 1,
         color_scheme="dark",
         locale="en-US",
     )
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     page.goto(server.url(folder, file))
-    page.wait_for_selector(".editor-instance .view-lines .view-line")
-    return Window(page, name)
+    window = Window(page, name)
+    try:
+        page.wait_for_selector(".editor-instance .view-lines .view-line")
+        yield window
+    except Exception:
+        window.failed(server.data.parent)
+        raise
+    finally:
+        context.close()

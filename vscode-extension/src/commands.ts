@@ -23,7 +23,7 @@ export async function selectGpu(server: Server): Promise<void> {
   if (client === undefined) {
     return notRunning();
   }
-  const gpus = await client.sendRequest<Gpu[]>('kernelLsp/gpus');
+  const gpus = await client.sendRequest<Gpu[]>('kernelLsp/gpus', {});
   const current = vscode.workspace.getConfiguration('kernelLsp').get<string>('gpu', '');
   const automatic = { label: 'Automatic', description: "this machine's GPU, else the build flags' architecture", gpu: '' };
   const items = [

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import { installServer, printDebugInformation, selectGpu, selectInterpreter, writeBottleneckReport } from './commands';
 import { isCuda } from './documents';
 import { onInterpreterChange } from './interpreter';
-import { forget, log } from './log';
+import { forget, log, showLog, tell } from './log';
 import { OwnEnvironment } from './ownEnvironment';
 import { Server } from './server';
 import { needsRestart } from './settings';
@@ -19,7 +19,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const status = new Status();
   const running = (server = new Server(storage, own, status));
 
-  const command = (name: string, run: () => unknown) => vscode.commands.registerCommand(`kernelLsp.${name}`, run);
+  const command = (name: string, run: () => unknown) =>
+    vscode.commands.registerCommand(`kernelLsp.${name}`, async () => {
+      try {
+        await run();
+      } catch (error) {
+        forget(name);
+        void tell(name, (error as Error).message, showLog);
+      }
+    });
   context.subscriptions.push(
     log,
     status,

@@ -95,9 +95,7 @@ export class Status implements vscode.Disposable {
         item.severity = vscode.LanguageStatusSeverity.Warning;
       }
       if (!vscode.workspace.isTrusted) {
-        item.detail = ['Restricted Mode: default flags, nothing of the workspace is run', item.detail]
-          .filter(Boolean)
-          .join(' · ');
+        item.detail = 'Restricted Mode';
         item.command = { title: 'Manage trust', command: 'workbench.trust.manage' };
       }
     }
