@@ -196,22 +196,21 @@ def _spread(
 
 def _chains(table: InstructionTable, pcs: npt.NDArray[np.int64], code: KernelCode | None) -> tuple[Chain, ...]:
     """The lines of each instruction, innermost first; () where none is known."""
+    said = table.said_lines()
     lines = code.lines if code is not None else None
-    if lines is not None and code is not None:
-        rows = lines.rows_at(pcs)
-        rows[(pcs < 0) | (pcs >= code.instruction_bytes)] = -1
-        known: dict[int, Chain] = {}
-        for row in np.unique(rows).tolist():
-            frames = lines.frames_of_row(row)
-            known[row] = tuple((f.file, f.line) for f in frames if f.line) if frames and frames[0].line else ()
-        return tuple(known[row] for row in rows.tolist())
-    said = table.lines
-    places = {
-        int(pc) - table.base: ((said.files[int(file)], int(line)),)
-        for pc, file, line in zip(said.pcs, said.file, said.line, strict=True)
-        if line
-    }
-    return tuple(places.get(pc, ()) for pc in pcs.tolist())
+    if lines is None or code is None:
+        return tuple((said[pc],) if pc in said else () for pc in pcs.tolist())
+    rows = lines.rows_at(pcs)
+    known: dict[int, Chain] = {}
+    for row in np.unique(rows).tolist():
+        frames = lines.frames_of_row(row)
+        known[row] = tuple((f.file, f.line) for f in frames if f.line) if frames and frames[0].line else ()
+    # A function that was not inlined stands in a section of its own: there ncu's attribution is all there is.
+    own = ((pcs >= 0) & (pcs < code.instruction_bytes)).tolist()
+    return tuple(
+        known[row] if inside else (said[pc],) if pc in said else ()
+        for pc, row, inside in zip(pcs.tolist(), rows.tolist(), own, strict=True)
+    )
 
 
 def _of_line(

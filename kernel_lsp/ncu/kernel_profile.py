@@ -189,6 +189,15 @@ class InstructionTable:
     def __len__(self) -> int:
         return len(self.pc)
 
+    def said_lines(self) -> dict[int, tuple[str, int]]:
+        """File and line by offset, as ncu attributes them."""
+        said = self.lines
+        return {
+            int(pc) - self.base: (said.files[int(file)], int(line))
+            for pc, file, line in zip(said.pcs, said.file, said.line, strict=True)
+            if line
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:

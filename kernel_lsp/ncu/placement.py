@@ -126,7 +126,7 @@ def _follow(
             continue
         now = moved.to_new(cost.line)
         if now is None:
-            lost += cost.within.samples
+            lost += cost.own.samples
         else:
             lines.append(PlacedLine(now, cost.line, cost, certain=True))
     edited: tuple[int, ...] = ()

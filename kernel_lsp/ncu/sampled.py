@@ -85,7 +85,9 @@ def _is_executed(table: InstructionTable, pcs: IntColumn) -> npt.NDArray[np.bool
 
 def _inside(table: InstructionTable, pcs: IntColumn, code: KernelCode | None) -> npt.NDArray[np.bool_]:
     if code is not None:
+        # Functions beside the kernel: ncu counts and places what it could instrument, the module's own code.
         own = (pcs >= 0) & (pcs < code.instruction_bytes)
+        own |= np.isin(pcs, np.array(sorted(table.said_lines()), np.int64))
         return own | _is_executed(table, pcs) if table.executed is not None else own
     if table.executed is None:
         return pcs >= 0
