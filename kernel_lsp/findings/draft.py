@@ -40,16 +40,22 @@ def kernel_draft(
     severity: Severity | None = None,
     evidence: tuple[Evidence, ...] = (),
     related: tuple[Related, ...] = (),
+    at: Span | None = None,
+    at_line: int | None = None,
 ) -> Draft:
-    """A finding on the kernel's name; on line 1 of the analysed file where the definition's place is unknown."""
-    known = bool(kernel.file) and kernel.line > 0
-    line = kernel.line if known else 1
-    span = kernel.span if known else None
+    """A finding on the kernel's name; on line 1 of the analysed file where the definition's place is unknown.
+
+    `at` or `at_line` is a better place for it in the analysed file.
+    """
+    placed = at is not None or at_line is not None
+    known = placed or (bool(kernel.file) and kernel.line > 0)
+    line = (at_line or (at.line if at else kernel.line)) if known else 1
+    span = at if placed else kernel.span if known else None
     finding = Finding(
         code=text.code,
         slug=text.slug,
         severity=severity or text.severity,
-        file=kernel.file if known else facts.path,
+        file=kernel.file if known and not placed else facts.path,
         line=span.line if span else line,
         end_line=span.line if span else line,
         column=span.column if span else None,

@@ -144,7 +144,8 @@ class LocalLine:
 
 
 def local_lines(kernel: KernelSass, purpose: str, file: str | None = None) -> tuple[LocalLine, ...]:
-    """The lines with local memory accesses of a purpose ("spill", "array"), most accesses first.
+    """The lines with local memory accesses of a purpose ("spill", "array"), most accesses first; for spills, most
+    stores first: there registers ran out.
 
     With `file`, an access stands on the innermost line of its chain in that file, and those without one are left out.
     """
@@ -170,7 +171,12 @@ def local_lines(kernel: KernelSass, purpose: str, file: str | None = None) -> tu
         )
         for chain, accesses in grouped.values()
     ]
-    return tuple(sorted(found, key=lambda each: (-each.accesses, each.frames[0].line)))
+
+    def order(each: LocalLine) -> tuple[int, int, int]:
+        first = each.stores if purpose == "spill" else each.accesses
+        return -first, -each.accesses, each.frames[0].line
+
+    return tuple(sorted(found, key=order))
 
 
 def _inlined(kernel: KernelSass, rows: Rows) -> tuple[Inlined, ...]:

@@ -2,12 +2,12 @@
 // A small array that is read with a run-time index again and again: local memory, but no spill, and no advice about
 // registers. With constant indices the same array stays in registers.
 
-__global__ void __launch_bounds__(256) pick(const float* x, const int* which, float* y, int n) { //@ finding("KL204", "128 B", "0 spills", at="pick"), lens("local")
+__global__ void __launch_bounds__(256) pick(const float* x, const int* which, float* y, int n) { //@ lens("local")
     float table[32];
 #pragma unroll
     for (int k = 0; k < 32; ++k) table[k] = x[k * n + threadIdx.x];
     float sum = 0.0f;
-    for (int k = 0; k < n; ++k) sum += table[which[k] & 31];
+    for (int k = 0; k < n; ++k) sum += table[which[k] & 31]; //@ finding("KL204", "table[]", "run-time index", "128 B", "0 spills", at="table")
     y[threadIdx.x] = sum;
 }
 

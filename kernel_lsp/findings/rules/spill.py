@@ -8,7 +8,9 @@ from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
+from kernel_lsp.findings.local_places import access_places
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
+from kernel_lsp.model.line_sass import local_lines
 from kernel_lsp.model.register_budget import largest_register_count
 
 ADDRESSABLE_REGISTERS = 255  # per thread, by the instruction set
@@ -66,6 +68,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 exact("spill_load_bytes", loads, "bytes", "cubin"),
                 exact("registers", resources.registers, "registers per thread", "cubin"),
             ),
+            related=access_places(local_lines(kernel.sass, "spill"), facts.path) if kernel.sass else (),
         )
 
 
