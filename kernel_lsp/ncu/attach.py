@@ -69,6 +69,20 @@ class Counters:
             return None
         return max(0, self.shared_wavefronts - self.shared_wavefronts_ideal)
 
+    @property
+    def excess_sector_share(self) -> float | None:
+        """Excess over all global sectors, 0..1: ncu's "N% of this line's global accesses are excessive"."""
+        if self.excess_sectors is None or not self.global_sectors:
+            return None
+        return self.excess_sectors / self.global_sectors
+
+    @property
+    def excess_wavefront_share(self) -> float | None:
+        """Excess over all shared memory wavefronts, 0..1."""
+        if self.excess_wavefronts is None or not self.shared_wavefronts:
+            return None
+        return self.excess_wavefronts / self.shared_wavefronts
+
 
 @dataclass(frozen=True, slots=True)
 class LineCost:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kernel_lsp.cubin.names import function_name
 from kernel_lsp.ncu.attach import LineCost, MeasuredKernel
+from kernel_lsp.ncu.hot_lines import main_stall, main_wait
 from kernel_lsp.ncu.kernel_match import name_key, spelled_key
 from kernel_lsp.ncu.kernel_profile import KernelProfile, NcuReport
-from kernel_lsp.ncu.reading import NO_STALL, issue_reading, sol_reading, tail_wave
+from kernel_lsp.ncu.reading import issue_reading, sol_reading, tail_wave
 
 _N_LINES = 10
 _N_STALLS = 4
@@ -201,21 +202,16 @@ def _hot_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[s
     yield f"  Samples: {samples.total:,}{few}"
     for cost in hot:
         count = f"{cost.own.samples:>7,}" if samples.few else f"{percent(cost.own.samples / samples.total):>7}"
-        reason = _top_reason(cost)
+        reason = main_stall(cost) or ""
         waits = _waits(cost, files)
         yield f"  {count}  {files.get(cost.file, cost.file)}:{cost.line}  {reason.replace('_', ' ')}{waits}"
     if measured.outside:
         yield f"  {sum(measured.outside.values()):,} samples outside the kernel's code"
 
 
-def _top_reason(cost: LineCost) -> str:
-    return next((name for name in cost.own.by_reason if name not in NO_STALL), "")
-
-
 def _waits(cost: LineCost, files: Mapping[str, str]) -> str:
     """Where the data comes from that the line waits for most."""
-    reason = _top_reason(cost)
-    wait = next((each for each in cost.waits_for if each.reason == reason), None)
+    wait = main_wait(cost, main_stall(cost))
     if wait is None:
         return ""
     opcode = wait.producer.split(" ")[1 if wait.producer.startswith("@") else 0]

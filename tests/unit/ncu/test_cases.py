@@ -11,6 +11,7 @@ import yaml
 
 from kernel_lsp.ncu.attach import measure
 from kernel_lsp.ncu.counters import read_kernel_profile
+from kernel_lsp.ncu.hot_lines import hot_lines
 from kernel_lsp.ncu.kernel_code import KernelCode, kernel_code
 from kernel_lsp.ncu.kernel_profile import NcuReport
 from kernel_lsp.ncu.placement import BuiltKernel, place, same_code
@@ -138,6 +139,11 @@ def test_stall_samples_name_the_producer(build: Build, code_of: Callable[[bytes,
         assert wait.chain[0][1] == expected["waits_for"]["line"]
         assert wait.certain
     assert by_line[8].own.by_reason == {"drain": 25}
+    gather, index = hot_lines(measured)
+    assert (gather.cost.line, gather.reason, round(gather.share, 3)) == (7, "long_scoreboard", round(2160 / 3125, 3))
+    assert gather.waits_for is not None
+    assert gather.waits_for.chain[0][1] == 6
+    assert (index.cost.line, index.reason_share) == (6, 1.0)
     assert measured.lines[0].line == 7
 
     value = report_entry(NcuReport("r", "", None, (profile,), (), ()), (measured,), {})
