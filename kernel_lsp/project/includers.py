@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^<>"\n]+)[>"]', re.MULTILINE)
 _MAX_SOURCE_BYTES = 4 << 20
 _MAX_DEPTH = 12
+_GOOD_FOR_S = 20.0
 CUDA_SUFFIX = ".cu"
 _SKIPPED_FOLDERS = {"node_modules", "__pycache__", "CMakeFiles", "site-packages"}
 
@@ -25,6 +28,7 @@ class IncludeIndex:
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[tuple[int, int], tuple[str, ...]]] = {}
+        self._found: dict[str, _Found] = {}
 
     def includes(self, path: str, open_texts: Mapping[str, str]) -> tuple[str, ...]:
         """What stands between the quotes or angle brackets, in order; of the editor's text where it is open."""
@@ -56,12 +60,39 @@ class IncludeIndex:
 
         `include_dirs` gives a candidate's own search folders. Open files come first, then the nearest.
         """
-        search = _Search(self, target, include_dirs, open_texts, roots)
         sources = [source for source in dict.fromkeys(candidates) if source != str(target)]
-        found = [source for source in sources if search.includes_directly(source)]
-        found = found or [source for source in sources if search.reads(source)]
-        found.sort(key=lambda source: (source not in open_texts, distance(source, str(target))))
+        known = self._found.get(str(target))
+        if known is not None and known.holds(self, sources, open_texts):
+            found = known.found
+        else:
+            search = _Search(self, target, include_dirs, open_texts, roots)
+            found = [source for source in sources if search.includes_directly(source)]
+            found = found or [source for source in sources if search.reads(source)]
+            if found:
+                asked = {path: self.includes(path, open_texts) for path in {*found, *open_texts}}
+                self._found[str(target)] = _Found(time.monotonic(), sources, found, asked)
+        found = sorted(found, key=lambda source: (source not in open_texts, distance(source, str(target))))
         return tuple(Path(source) for source in found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The end of a search, good for a while: asking 10,000 files whether they changed costs more than the answer."""
+
+    at_s: float
+    sources: list[str]
+    found: list[str]
+    asked: dict[str, tuple[str, ...]]  # include lines of what was found, and of what the editor has open
+
+    def holds(self, index: IncludeIndex, sources: list[str], open_texts: Mapping[str, str]) -> bool:
+        """Whether the same search would end the same, as far as the files that matter most tell."""
+        is_recent = time.monotonic() - self.at_s < _GOOD_FOR_S
+        return (
+            is_recent
+            and self.sources == sources
+            and self.asked.keys() >= open_texts.keys()
+            and all(index.includes(path, open_texts) == lines for path, lines in self.asked.items())
+        )
 
 
 class _Search:
