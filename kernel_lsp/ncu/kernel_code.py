@@ -100,5 +100,9 @@ def kernel_code(cubin: bytes, mangled: str, disassembly: str = "") -> KernelCode
     code = sass.code(mangled) if sass is not None else None
     waits: tuple[Wait, ...] = ()
     if sass is not None and code is not None:
-        waits = barrier_waits(sass, control_flow(sass, code, indirect_branch_targets(elf, mangled)))
+        try:
+            targets = indirect_branch_targets(elf, mangled)
+        except CubinError:
+            targets = {}
+        waits = barrier_waits(sass, control_flow(sass, code, targets))
     return KernelCode(mangled, elf.arch, elf.content(section), lines, sass, code, waits)

@@ -133,3 +133,16 @@ def test_cubins_are_cut_out_whole(build: Build, tmp_path: Path) -> None:
         list(embedded_cubins(bytes(flipped)))
     assert kernel_code(b"no cubin", "_Z1kPfPKfi") is None
     assert kernel_code(one, "_Z5otherv") is None
+
+
+def test_a_damaged_cubin_in_a_report_loses_no_samples(build: Build, tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(SOURCE, "utf-8")
+    cubin = build(path, "sm_86")
+    columns = {SAMPLES + "wait": {BASE: 60.0}, SAMPLES + "drain": {BASE + 0x20: 5.0}}
+    profile = read_kernel_profile(action("_Z1kPfPKfi", BASE, columns))
+    for seed in range(300):
+        flipped = bytearray(cubin)
+        for step in range(1 + seed % 20):
+            flipped[(seed * 7919 + step * 104729) % len(flipped)] ^= 1 << (seed % 8)
+        assert measure(profile, kernel_code(bytes(flipped), "_Z1kPfPKfi")).sample_count == 65
