@@ -1,4 +1,4 @@
-"""Code actions: write the bottleneck report, of the kernel under the cursor or of the whole file."""
+"""Code actions: write the bottleneck report of a kernel or the file, open a kernel's instructions beside the source."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 from lsprotocol import types
 
-from kernel_lsp.lsp.names import WRITE_REPORT
+from kernel_lsp.lsp.names import OPEN_SASS, WRITE_REPORT
 from kernel_lsp.lsp.placed import placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
+from kernel_lsp.model.kernel_analysis import KernelAnalysis
+from kernel_lsp.session.documents import OpenDocument
+
+MOST_KERNELS = 4  # of one line in the menu
 
 
 def code_actions(server: KernelLspServer, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -23,7 +27,30 @@ def code_actions(server: KernelLspServer, params: types.CodeActionParams) -> lis
         _report(kind, f"Write bottleneck report of {k.binary.short_name}", document.uri, k.binary.mangled) for k in here
     ]
     actions.append(_report(kind, "Write bottleneck report of this file", document.uri, None))
+    if server.opens_sass and document.coded is not None:
+        actions += [_sass(kind, kernel, document.uri) for kernel in _kernels_at(document, line)]
     return actions
+
+
+def _kernels_at(document: OpenDocument, line: int) -> list[KernelAnalysis]:
+    """The kernels with instructions on a line; those named on it where there are none."""
+    coded = document.coded
+    if coded is None or coded.analysis is None:
+        return []
+    built_line = document.line_map(coded).to_old(line)
+    if built_line is None:
+        return []
+    key = (coded.analysis.path, built_line)
+    kernels = [k for k in coded.analysis.kernels if k.sass is not None]
+    return [k for k in kernels if k.sass is not None and key in k.sass.rows.within][:MOST_KERNELS] or [
+        k for k in kernels if k.span is not None and k.span.line == built_line
+    ][:MOST_KERNELS]
+
+
+def _sass(kind: types.CodeActionKind, kernel: KernelAnalysis, uri: str) -> types.CodeAction:
+    title = f"Open SASS of {kernel.binary.short_name}"
+    command = types.Command(title=title, command=OPEN_SASS, arguments=[uri, kernel.binary.mangled])
+    return types.CodeAction(title=title, kind=kind, command=command)
 
 
 def _kind(only: Sequence[types.CodeActionKind | str] | None) -> types.CodeActionKind | None:

@@ -10,7 +10,7 @@ from typing import Any
 from lsprotocol import types
 
 from kernel_lsp.lsp import lifecycle
-from kernel_lsp.lsp.names import GPUS, REBUILD, WRITE_REPORT
+from kernel_lsp.lsp.names import GPUS, REBUILD, SASS, WRITE_REPORT
 from kernel_lsp.lsp.server import KernelLspServer
 
 
@@ -62,6 +62,12 @@ def _register_features(server: KernelLspServer) -> None:
 
         return code_lens.code_lens(server, params)
 
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT, types.InlayHintOptions(resolve_provider=False))
+    def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
+        from kernel_lsp.lsp import inlay_hints
+
+        return inlay_hints.inlay_hints(server, params)
+
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
         types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.Empty, types.CodeActionKind.Source]),
@@ -88,3 +94,11 @@ def _register_features(server: KernelLspServer) -> None:
         from kernel_lsp.lsp import commands
 
         return commands.gpus()
+
+    @server.feature(SASS)
+    def sass(params: Any) -> dict[str, Any]:
+        from kernel_lsp.lsp import sass_view
+
+        asked = lifecycle.plain(params)
+        asked = asked if isinstance(asked, dict) else {}
+        return sass_view.sass_view(server, asked.get("uri"), asked.get("kernel"))

@@ -1,4 +1,4 @@
-"""Hover: on a kernel's name, what is known of it; answered from the last build, at once."""
+"""Hover: on a kernel's name what is known of it, on any other place of a line its instructions; answered at once."""
 
 from __future__ import annotations
 
@@ -8,31 +8,54 @@ from kernel_lsp.lsp.convert import lsp_range
 from kernel_lsp.lsp.placed import freshness, placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
 from kernel_lsp.report.hover import kernel_hover
+from kernel_lsp.report.line_hover import line_hover
+from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.source.lines import LineTable
 
 
 def hover(server: KernelLspServer, params: types.HoverParams) -> types.Hover | None:
-    """The kernel whose name is under the cursor; None elsewhere."""
+    """The kernel whose name is under the cursor, else the line; None where nothing is known."""
     document = server.session.document(params.text_document.uri)
     if document is None or not server.session.settings.hover_enable:
         return None
+    line = params.position.line + 1
+    table = LineTable(document.text)
+    return _of_kernel(server, document, table, line, params.position.character) or _of_line(
+        server, document, table, line
+    )
+
+
+def _of_kernel(
+    server: KernelLspServer, document: OpenDocument, table: LineTable, line: int, units: int
+) -> types.Hover | None:
     analysis = document.good.analysis if document.good is not None else None
     if analysis is None:
         return None
-    line = params.position.line + 1
-    on_line = [placed for placed in placed_kernels(document) if placed.span.line == line]
-    if not on_line:
-        return None
-    table = LineTable(document.text)
-    column = table.column_from_units(line, params.position.character, server.encoding)
-    for placed in on_line:
+    column = table.column_from_units(line, units, server.encoding)
+    for placed in placed_kernels(document):
         span = placed.span
-        if span.column <= column <= span.end_column:
-            return types.Hover(
-                contents=types.MarkupContent(
-                    kind=types.MarkupKind.Markdown,
-                    value=kernel_hover(placed.kernel, analysis, freshness(document)),
-                ),
-                range=lsp_range(table, server.encoding, line, span.column, line, span.end_column),
-            )
+        if span.line == line and span.column <= column <= span.end_column:
+            text = kernel_hover(placed.kernel, analysis, freshness(document))
+            return _hover(server, table, text, span.line, span.column, span.end_column)
     return None
+
+
+def _of_line(server: KernelLspServer, document: OpenDocument, table: LineTable, line: int) -> types.Hover | None:
+    coded = document.coded
+    if coded is None or coded.analysis is None:
+        return None
+    lines = document.line_map(coded)
+    built_line = lines.to_old(line)
+    if built_line is None:
+        return None
+    text = line_hover(coded.analysis, built_line, freshness(document, coded), lines.to_new)
+    return None if text is None else _hover(server, table, text, line, None, None)
+
+
+def _hover(
+    server: KernelLspServer, table: LineTable, text: str, line: int, column: int | None, end_column: int | None
+) -> types.Hover:
+    return types.Hover(
+        contents=types.MarkupContent(kind=types.MarkupKind.Markdown, value=text),
+        range=lsp_range(table, server.encoding, line, column, line, end_column),
+    )

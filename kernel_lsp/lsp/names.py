@@ -4,3 +4,5 @@ WRITE_REPORT = "kernelLsp.writeReport"
 REBUILD = "kernelLsp.rebuild"
 GPUS = "kernelLsp/gpus"
 STATUS = "kernelLsp/status"
+SASS = "kernelLsp/sass"
+OPEN_SASS = "kernelLsp.openSass"  # run by the editor, where it said that it can

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.session.documents import OpenDocument
+from kernel_lsp.session.outcome import FileOutcome
 from kernel_lsp.source.position import Span
 
 
@@ -33,9 +34,9 @@ def placed_kernels(document: OpenDocument) -> tuple[PlacedKernel, ...]:
     return tuple(placed)
 
 
-def freshness(document: OpenDocument) -> str | None:
-    """How old the facts are, as a sentence; None while they are of exactly this text."""
-    good = document.good
+def freshness(document: OpenDocument, outcome: FileOutcome | None = None) -> str | None:
+    """How old the facts of an outcome (else of the last good one) are, as a sentence; None: of exactly this text."""
+    good = outcome or document.good
     if good is None:
         return None
     when = f"from the build of {good.ended_at.strftime('%H:%M')}"
@@ -45,7 +46,7 @@ def freshness(document: OpenDocument) -> str | None:
     )
     if document.is_stale:
         return f"{when}{edited}: the build after it failed"
-    return f"{when}{edited}" if edited else None
+    return f"{when}{edited}" if edited or good is not document.good else None
 
 
 def _lines(count: int) -> str:

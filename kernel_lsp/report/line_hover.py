@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from kernel_lsp.hardware.profile import HwProfile
 from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.line_sass import Awaited, LineSass, awaited, line_sass
 from kernel_lsp.report.markdown_text import escaped, fenced, name
-from kernel_lsp.report.sass_words import chain_words, counts_text, function_words, place, rank
+from kernel_lsp.report.sass_words import Places, counts_text, function_words, rank
 from kernel_lsp.report.stall_words import stall_sentences
 
 MOST_INLINED = 6
@@ -52,26 +52,32 @@ def line_units(analysis: FileAnalysis, line: int) -> list[LineUnit]:
     return found
 
 
-def line_hover(analysis: FileAnalysis, line: int, shown_line: int, freshness: str | None = None) -> str | None:
-    """Markdown for a line of the text that was built, `shown_line` in the text as it is; None: no instructions."""
+def line_hover(
+    analysis: FileAnalysis, line: int, freshness: str | None = None, moved: Callable[[int], int | None] | None = None
+) -> str | None:
+    """Markdown for a line of the text that was built; None: it has no instructions.
+
+    `moved` gives where a line is in the text as it stands now.
+    """
+    places = Places(analysis.path, moved) if moved else Places(analysis.path)
     units = line_units(analysis, line)
     if not units:
         return None
     first = units[0]
-    parts = [_head(first, shown_line)]
+    parts = [_head(first, places)]
     if freshness:
         parts.append(f"*{escaped(freshness)}*")
     if first.sass.mix is None:
         parts.append(f"Opcodes are not known: {escaped(first.sass.text_why)}")
     else:
-        parts.append(fenced(_groups(first, analysis.path)))
+        parts.append(fenced(_groups(first, places)))
         parts += [escaped(said) for said in _local(first.line, first.sass)]
-        parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, analysis.path)]
+        parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, places)]
         parts += [escaped(said) for said in _stalls(first, analysis.gpu.profile)]
-        parts.append(fenced(_excerpt(first, analysis.path)))
+        parts.append(fenced(_excerpt(first)))
         if first.sass.text_why:
             parts.append(escaped(f"Some instructions are not known: {first.sass.text_why}"))
-    chains = _chain_lines(first.line, analysis.path)
+    chains = _chain_lines(first.line, places)
     if chains:
         parts.append("\n".join(chains))
     if len(units) > 1:
@@ -79,7 +85,7 @@ def line_hover(analysis: FileAnalysis, line: int, shown_line: int, freshness: st
     return "\n\n".join(parts)
 
 
-def _head(unit: LineUnit, shown_line: int) -> str:
+def _head(unit: LineUnit, places: Places) -> str:
     here = unit.line
     said = [wording.counted(len(here), "instruction")]
     if here.loop_depth:
@@ -87,15 +93,15 @@ def _head(unit: LineUnit, shown_line: int) -> str:
     if here.live_registers is not None:
         live = wording.counted(here.live_registers, "live register")
         said.append(f"{live}, the peak of the kernel" if here.has_peak else live)
-    return f"**l.{shown_line}** in {name(unit.short_name)}: {' · '.join(said)}"
+    return f"**{places.of(here.file, here.line)}** in {name(unit.short_name)}: {' · '.join(said)}"
 
 
-def _groups(unit: LineUnit, path: str) -> list[str]:
+def _groups(unit: LineUnit, places: Places) -> list[str]:
     """`own` and `inlined` with their opcodes, aligned."""
     here, sass = unit.line, unit.sass.sass
     rows = [("own", "", counts_text(sass, here.own))] if len(here.own) else []
     for each in here.inlined[:MOST_INLINED]:
-        where = place(each.file, each.line, path) + function_words(each.function)
+        where = places.of(each.file, each.line) + function_words(each.function)
         rows.append(("inlined", where, counts_text(sass, each.rows, 4)))
     rest = here.inlined[MOST_INLINED:]
     if rest:
@@ -124,11 +130,11 @@ def _local(here: LineSass, kernel: KernelSass) -> list[str]:
     return said
 
 
-def _waits(found: Sequence[Awaited], unit: LineUnit, path: str) -> list[str]:
+def _waits(found: Sequence[Awaited], unit: LineUnit, places: Places) -> list[str]:
     """What the line's instructions wait for: results that take their time."""
     named = []
     for each in found[:MOST_WAITS]:
-        where = "" if each.file is None or each.line is None else " of " + place(each.file, each.line, path)
+        where = "" if each.file is None or each.line is None else " of " + places.of(each.file, each.line)
         here = (each.file, each.line) == (unit.line.file, unit.line.line)
         named.append(f"{each.opcode}{' of this line' if here else where}")
     if not named:
@@ -141,7 +147,7 @@ def _stalls(unit: LineUnit, profile: HwProfile) -> list[str]:
     return stall_sentences(unit.sass, unit.line.rows, profile)
 
 
-def _excerpt(unit: LineUnit, path: str) -> list[str]:
+def _excerpt(unit: LineUnit) -> list[str]:
     """The most telling instructions of the line in their order, with address and live registers."""
     kernel, sass = unit.sass, unit.sass.sass
     rows = unit.line.rows.tolist()
@@ -159,9 +165,9 @@ def _excerpt(unit: LineUnit, path: str) -> list[str]:
     return lines
 
 
-def _chain_lines(here: LineSass, path: str) -> list[str]:
+def _chain_lines(here: LineSass, places: Places) -> list[str]:
     """Through which calls the line's own instructions came into the kernel."""
-    found = [f"- {chain.count:,} inlined into {escaped(chain_words(chain.frames, path))}" for chain in here.chains[:3]]
+    found = [f"- {chain.count:,} inlined into {escaped(places.chain(chain.frames))}" for chain in here.chains[:3]]
     if len(here.chains) > len(found):
         rest = here.chains[len(found) :]
         found.append(f"- {sum(chain.count for chain in rest):,} through {len(rest)} other chains of calls")

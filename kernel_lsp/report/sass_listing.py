@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from kernel_lsp.cubin.names import function_name
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
-from kernel_lsp.report.sass_words import chain_words
+from kernel_lsp.report.sass_words import Places
 
 _LABEL = re.compile(r"`\((\.L_[^)]+)\)")
 _COLUMNS = "  pc  live  loop  st  control        instruction"
@@ -35,10 +36,14 @@ class SassListing:
     links: tuple[ListingLink, ...]
 
 
-def sass_listing(kernel: KernelAnalysis, path: str) -> SassListing:
-    """The instructions of a kernel whose `sass` is known; places are told as seen from the file at `path`."""
+def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int | None] | None = None) -> SassListing:
+    """The instructions of a kernel whose `sass` is known; places are told as seen from the file at `path`.
+
+    `moved` gives where a line of that file is after edits. Links name lines as they were built.
+    """
     sass = kernel.sass
     assert sass is not None
+    where = Places(path, moved) if moved else Places(path)
     rows: list[str] = [f"// {kernel.binary.name}", f"// {_facts(kernel, sass)}"]
     if sass.text_why:
         rows.append(f"// Not all instructions are known: {sass.text_why}")
@@ -60,7 +65,7 @@ def sass_listing(kernel: KernelAnalysis, path: str) -> SassListing:
         rows += [f"{label}:" for label in labels.get(row, ())]
         if table_row not in places:
             frames = sass.frames(row)
-            places[table_row] = (chain_words(frames, path, 6), tuple((f.file, f.line) for f in frames if f.line))
+            places[table_row] = (where.chain(frames, 6), tuple((f.file, f.line) for f in frames if f.line))
         place, lines = places[table_row]
         shown = place if place != last else '"' if place else ""
         rows.append(f"{_head(sass, row)}  {texts[row - sass.code.start]:<{wide}}  {shown}".rstrip())

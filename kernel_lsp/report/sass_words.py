@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
 import numpy as np
@@ -77,9 +78,32 @@ def _rank_and_name(form: Form) -> tuple[float, str]:
     return float(_ORDER.get(opcode.kind, _REST_RANK)), name
 
 
-def place(file: str, line: int, path: str) -> str:
-    """`l.41` in the file at `path` itself, else `load.cuh:41`."""
-    return f"l.{line}" if file == path else f"{PurePath(file).name}:{line}"
+def _unmoved(line: int) -> int | None:
+    return line
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Says where code stands, as seen from the file at `path`; `moved` gives where a line of it is after edits."""
+
+    path: str
+    moved: Callable[[int], int | None] = _unmoved
+
+    def of(self, file: str, line: int) -> str:
+        """`l.41` in the file itself, else `load.cuh:41`."""
+        if file != self.path:
+            return f"{PurePath(file).name}:{line}"
+        now = self.moved(line)
+        return "a line that was edited since" if now is None else f"l.{now}"
+
+    def chain(self, frames: Sequence[Frame], most: int = 4) -> str:
+        """The calls outwards, `load.cuh:4 <- l.6`; the middle of a long chain is left out and counted."""
+        places = [self.of(frame.file, frame.line) for frame in frames if frame.line]
+        if len(places) > most:
+            n_left = len(places) - most
+            calls = "1 call" if n_left == 1 else f"{n_left} calls"
+            places = [*places[: most // 2], f"({calls})", *places[-(most - most // 2) :]]
+        return " <- ".join(places)
 
 
 def function_words(mangled: str | None) -> str:
@@ -97,13 +121,3 @@ def last_name(name: str) -> str:
             plain += letter
     parts = plain.split("::")
     return "::".join(parts[-2:]) if parts[-1].startswith("operator") else parts[-1]
-
-
-def chain_words(frames: Sequence[Frame], path: str, most: int = 4) -> str:
-    """The calls outwards, `load.cuh:4 <- l.6`; the middle of a long chain is left out and counted."""
-    places = [place(frame.file, frame.line, path) for frame in frames if frame.line]
-    if len(places) > most:
-        n_left = len(places) - most
-        calls = "1 call" if n_left == 1 else f"{n_left} calls"
-        places = [*places[: most // 2], f"({calls})", *places[-(most - most // 2) :]]
-    return " <- ".join(places)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kernel_lsp.findings.finding import Finding
+from kernel_lsp.findings.finding import Finding, Related
 from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.session.outcome import FileOutcome
 from kernel_lsp.session.uris import real_path
@@ -31,7 +31,17 @@ def _moved(
         return
     own = real_path(document.path) if document.path is not None else ""
     lines = document.line_map(outcome)
+
+    def moved(place: Related) -> Related | None:
+        if real_path(place.file) != own:
+            return place
+        line = lines.to_new(place.line)
+        return None if line is None else replace(place, line=line)
+
     for finding in findings:
+        if finding.related:
+            related = tuple(place for each in finding.related if (place := moved(each)) is not None)
+            finding = replace(finding, related=related)
         if real_path(finding.file) != own:
             yield finding
             continue

@@ -150,7 +150,7 @@ async def client(
             capabilities=capabilities(request.param),
             root_uri=tmp_path.as_uri(),
             workspace_folders=[types.WorkspaceFolder(uri=tmp_path.as_uri(), name="workspace")],
-            initialization_options={"trusted": True, "status": True, "settings": SETTINGS},
+            initialization_options={"trusted": True, "status": True, "sassView": True, "settings": SETTINGS},
         )
     )
     if answer.capabilities.position_encoding is not None:

@@ -6,6 +6,7 @@ import { isCuda } from './documents';
 import { onInterpreterChange } from './interpreter';
 import { forget, log, showLog, tell } from './log';
 import { OwnEnvironment } from './ownEnvironment';
+import { SassView } from './sassView';
 import { Server } from './server';
 import { needsRestart } from './settings';
 import { Status } from './status';
@@ -18,11 +19,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const own = new OwnEnvironment(context);
   const status = new Status();
   const running = (server = new Server(storage, own, status));
+  const sass = new SassView(running);
 
-  const command = (name: string, run: () => unknown) =>
-    vscode.commands.registerCommand(`kernelLsp.${name}`, async () => {
+  const command = (name: string, run: (...args: string[]) => unknown) =>
+    vscode.commands.registerCommand(`kernelLsp.${name}`, async (...args: string[]) => {
       try {
-        await run();
+        await run(...args);
       } catch (error) {
         forget(name);
         void tell(name, (error as Error).message, showLog);
@@ -31,6 +33,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   context.subscriptions.push(
     log,
     status,
+    sass,
     command('restart', () => {
       ['interpreter', 'start', 'crashes'].forEach(forget);
       return running.restart();
@@ -38,6 +41,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('showLog', () => log.show()),
     command('printDebugInformation', () => printDebugInformation(context, running, status)),
     command('writeBottleneckReport', () => writeBottleneckReport(running)),
+    command('openSass', (uri, kernel) => sass.open(uri, kernel)),
     command('selectGpu', () => selectGpu(running)),
     command('selectInterpreter', selectInterpreter),
     command('installServer', () => installServer(context, running, own)),

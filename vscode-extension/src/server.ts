@@ -40,6 +40,9 @@ export class Server {
   private search: Search = { rejected: [] };
   private restarting: Promise<void> | undefined;
   private again = false;
+  private readonly instructions = new vscode.EventEmitter<string>();
+  /** The URI of a document whose instructions are those of its latest build. */
+  readonly onInstructions = this.instructions.event;
 
   constructor(
     private readonly cwd: string,
@@ -97,7 +100,12 @@ export class Server {
     this.ends = [];
     const client = new QuietClient('kernelLsp', 'Kernel LSP', this.serverOptions(interpreter), this.clientOptions());
     this.client = client;
-    client.onNotification('kernelLsp/status', (status: DocumentStatus) => this.status.setDocument(status));
+    client.onNotification('kernelLsp/status', (status: DocumentStatus) => {
+      this.status.setDocument(status);
+      if (status.instructions) {
+        this.instructions.fire(status.uri);
+      }
+    });
     client.onDidChangeState(({ newState }) => {
       log.info(`server ${State[newState].toLowerCase()}`);
       if (this.client === client && newState === State.Running) {
@@ -166,7 +174,7 @@ export class Server {
       traceOutputChannel: log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       diagnosticCollectionName: 'kernel-lsp',
-      initializationOptions: { trusted: vscode.workspace.isTrusted, status: true, settings: section() },
+      initializationOptions: { trusted: vscode.workspace.isTrusted, status: true, sassView: true, settings: section() },
       initializationFailedHandler: () => false,
       errorHandler: { error: () => ({ action: ErrorAction.Continue }), closed: () => this.closed() },
       stdioOptions: {

@@ -12,6 +12,8 @@ export interface DocumentStatus {
   readonly arch: string | null;
   /** ISO time of the end of the last build. */
   readonly lastBuild: string | null;
+  /** Whether the last build's instructions are known. */
+  readonly instructions: boolean;
 }
 
 export type ServerState = 'starting' | 'running' | 'stopped';

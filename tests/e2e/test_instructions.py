@@ -1,0 +1,155 @@
+"""What a user sees of the machine code: hovers of lines, hints at their ends, the SASS view, also while editing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+
+from tests.e2e.conftest import KernelClient
+from tests.e2e.test_documents import EXAMPLES, hover_text, insert
+
+TWO_LOADS = """#include "load.cuh"
+
+__global__ void __launch_bounds__(256) pair(const float* x, const int* at, float* y)
+{
+    int i = blockIdx.x * 256 + threadIdx.x;
+    float v = load(x, at[i]);
+    y[i] = v * v + 1.0f;
+}
+"""
+HEADER = """#pragma once
+__device__ __forceinline__ float load(const float* x, int i)
+{
+    return x[i];
+}
+"""
+
+
+async def hints_of(client: KernelClient, uri: str, last_line: int = 10_000) -> dict[int, types.InlayHint]:
+    whole = types.Range(types.Position(0, 0), types.Position(last_line, 0))
+    params = types.InlayHintParams(types.TextDocumentIdentifier(uri), whole)
+    found = await client.text_document_inlay_hint_async(params)
+    return {hint.position.line + 1: hint for hint in found or []}
+
+
+async def instructions(client: KernelClient, uri: str) -> None:
+    """Wait until the server says that it has read the instructions of a document's latest build."""
+    await client.wait_until(
+        lambda: any(_field(s, "uri") == uri and _field(s, "instructions") for s in client.statuses),
+        f"instructions of {uri}",
+    )
+
+
+def _field(status: Any, name: str) -> Any:
+    return status.get(name) if isinstance(status, dict) else getattr(status, name, None)
+
+
+async def test_hover_on_a_line_tells_its_instructions_and_where_they_come_from(
+    client: KernelClient, tmp_path: Path
+) -> None:
+    (tmp_path / "load.cuh").write_text(HEADER)
+    source = tmp_path / "pair.cu"
+    source.write_text(TWO_LOADS)
+    uri = client.open(source)
+    await instructions(client, uri)
+    call = await hover_text(client, uri, 6, 4)
+    assert "l.6** in pair" in call
+    assert "load.cuh:4 (load)" in call
+    assert call.count("LDG.E") >= 2  # at[i] of the line itself, x[i] of the header
+    user = await hover_text(client, uri, 7, 4)
+    assert "Waits for LDG.E of load.cuh:4." in user
+    assert "FFMA" in user
+    assert await hover_text(client, uri, 2, 0) == ""
+
+    # A line above moves all; a touched line says nothing; the age is told.
+    insert(client, uri, 2, 1, "// one more\n")
+    moved = await hover_text(client, uri, 8, 4)
+    assert "**l.8** in pair" in moved
+    assert "1 line edited since" in moved
+    insert(client, uri, 3, 8, "    y[i] = v * v + 2.0f;\n", until=(8, 0))
+    assert await hover_text(client, uri, 8, 4) == ""
+
+
+async def test_hover_in_a_header_is_that_of_the_file_that_includes_it(client: KernelClient, tmp_path: Path) -> None:
+    header = tmp_path / "load.cuh"
+    header.write_text(HEADER)
+    source = tmp_path / "pair.cu"
+    source.write_text(TWO_LOADS)
+    client.open(source)
+    uri = client.open(header)
+    await instructions(client, uri)
+    text = await hover_text(client, uri, 4, 4)
+    assert "**l.4** in pair" in text
+    assert "inlined into pair.cu:6" in text
+
+
+async def test_spills_end_their_lines_with_a_hint_that_follows_edits(client: KernelClient, tmp_path: Path) -> None:
+    source = tmp_path / "spilling.cu"
+    shutil.copy(EXAMPLES / "spilling.cu", source)
+    uri = client.open(source)
+    await instructions(client, uri)
+    hints = await hints_of(client, uri)
+    labels = {line: str(hint.label) for line, hint in hints.items()}
+    spilled = {line for line, label in labels.items() if "spill" in label}
+    assert spilled
+    # The lines' bytes are the kernel's: 472 B stored and 476 B loaded, by ptxas.
+    whole = [hint.tooltip for hint in hints.values() if "spill" in str(hint.label)]
+    assert all("472 B spill stores, 476 B spill loads" in str(tip) for tip in whole)
+    lines = source.read_text().splitlines()
+    for line, hint in hints.items():
+        assert hint.position.character == len(lines[line - 1].rstrip()), "at the end of its line"
+
+    insert(client, uri, 2, 1, "// one more\n")
+    assert {line - 1 for line in await hints_of(client, uri)} == set(labels)
+    touched = min(spilled)
+    insert(client, uri, 3, touched + 1, "    ")
+    assert {line - 1 for line in await hints_of(client, uri)} == set(labels) - {touched}
+
+
+async def test_the_spill_names_its_lines_as_related(client: KernelClient, tmp_path: Path) -> None:
+    source = tmp_path / "spilling.cu"
+    shutil.copy(EXAMPLES / "spilling.cu", source)
+    uri = client.open(source)
+    await instructions(client, uri)
+    spill = next(d for d in client.diagnostics[uri] if d.code == "KL201")
+    assert spill.related_information
+    assert all(place.location.uri == uri and "STL" in place.message for place in spill.related_information[:1])
+    assert [d.code for d in client.diagnostics[uri]].count("KL201") == 1
+
+
+async def test_views_are_refreshed_once_for_a_build(client: KernelClient, tmp_path: Path) -> None:
+    (tmp_path / "load.cuh").write_text(HEADER)
+    source = tmp_path / "pair.cu"
+    source.write_text(TWO_LOADS)
+    uri = client.open(source)
+    await instructions(client, uri)
+    refreshable = client.capabilities.workspace.inlay_hint if client.capabilities.workspace else None
+    if refreshable is not None and refreshable.refresh_support:
+        await client.wait_until(lambda: types.WORKSPACE_INLAY_HINT_REFRESH in client.refreshes, "a refresh of hints")
+        assert client.refreshes.count(types.WORKSPACE_INLAY_HINT_REFRESH) == 1
+    assert client.refreshes.count(types.WORKSPACE_CODE_LENS_REFRESH) <= 1
+
+
+async def test_the_sass_view_links_rows_to_lines(client: KernelClient, tmp_path: Path) -> None:
+    (tmp_path / "load.cuh").write_text(HEADER)
+    source = tmp_path / "pair.cu"
+    source.write_text(TWO_LOADS)
+    uri = client.open(source)
+    await instructions(client, uri)
+    here = types.Range(types.Position(5, 4), types.Position(5, 4))
+    asked = types.CodeActionParams(types.TextDocumentIdentifier(uri), here, types.CodeActionContext(diagnostics=[]))
+    actions = {action.title: action for action in await client.text_document_code_action_async(asked) or []}
+    command = actions["Open SASS of pair"].command
+    assert command is not None
+    assert command.command == "kernelLsp.openSass"
+    assert command.arguments is not None
+    view = await client.protocol.send_request_async("kernelLsp/sass", {"uri": uri, "kernel": command.arguments[1]})
+    rows = view.text.split("\n")
+    load = next(link for link in view.links if "LDG.E" in rows[link.row] and len(link.lines) == 2)
+    assert [(place.uri, place.line) for place in load.lines] == [((tmp_path / "load.cuh").as_uri(), 3), (uri, 5)]
+    assert [kernel.name for kernel in view.kernels] == ["pair"]
+    nothing = await client.protocol.send_request_async("kernelLsp/sass", {"uri": uri, "kernel": "absent"})
+    assert nothing.text.startswith("// No instructions: no kernel named 'absent'")
