@@ -92,7 +92,7 @@ def tool_identity(toolchain: Toolchain, variables: Mapping[str, str]) -> list[st
     host = variables.get("NVCC_CCBIN") or shutil.which(
         "cl" if sys.platform == "win32" else "gcc", path=variables.get("PATH", "")
     )
-    programs = [nvcc.path, toolkit / "bin" / "ptxas", toolkit / "nvvm" / "bin" / "cicc"]
+    programs = [nvcc.path, *(toolkit / "bin" / name for name in ("ptxas", "nvlink")), toolkit / "nvvm" / "bin" / "cicc"]
     programs += [Path(host)] if host else []
     return [nvcc.version or "", *(program_stamp(program) for program in programs)]
 

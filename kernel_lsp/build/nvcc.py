@@ -11,7 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernel_lsp.build import process
@@ -25,6 +25,7 @@ from kernel_lsp.build.arguments import (
     shown_argv,
     tool_identity,
 )
+from kernel_lsp.build.device_link import device_link, is_relocatable, nvlink_of
 from kernel_lsp.build.digests import FileDigests
 from kernel_lsp.build.includes import ReadAhead, files_of_rule
 from kernel_lsp.build.messages import compiler_messages, failure_reason
@@ -98,6 +99,11 @@ async def build(
                 time_limit_s,
                 output_limit_bytes,
             )
+            if run.cubin is not None and is_relocatable(command.flags) and (nvlink := nvlink_of(toolchain)):
+                relocatable = folder / "relocatable.cubin"
+                relocatable.write_bytes(run.cubin)
+                linked = await device_link(nvlink, command.arch, relocatable, folder, variables)
+                run = replace(run, linked=linked)
     except OSError as error:
         reason = f"There is no temporary folder for the compiler ({error.strerror or error})."
         return _result(command, "failed", reason, shown, source)
@@ -125,6 +131,7 @@ class _Run:
     cubin: bytes | None
     files: tuple[str, ...]
     messages: tuple[CompilerMessage, ...]
+    linked: bytes | None = None
 
 
 async def _launched(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run | None:
@@ -227,7 +234,7 @@ def _finish(
     digests = {path: store.digests.digest(path) for path in files if not (overlay and path == str(source))}
     dependencies = tuple((path, digest) for path, digest in digests.items() if digest is not None)
     recipe = store.recipe(key, dependencies)
-    built = StoredBuild(run.cubin, run.messages, reason, files, finished.seconds, recipe)
+    built = StoredBuild(run.cubin, run.messages, reason, files, finished.seconds, recipe, run.linked)
     # Whoever changed a file since the start may have changed it before or after nvcc read it: such a result is
     # shown (a newer build follows) but not kept under either content. Without the list of files nothing is kept.
     settled = bool(run.files) and all(_older(path, run.started_ns) for path, _ in dependencies)
@@ -246,6 +253,7 @@ def _finish(
         run.messages,
         files,
         recipe,
+        run.linked,
     )
 
 
@@ -262,6 +270,7 @@ def _from_store(command: BuildCommand, known: StoredBuild, shown: tuple[str, ...
         known.messages,
         known.dependencies,
         known.recipe,
+        known.linked,
     )
 
 

@@ -27,3 +27,4 @@ class BuildResult:
     messages: tuple[CompilerMessage, ...]
     dependencies: tuple[str, ...]  # absolute paths of every file the build read, the source first
     recipe: str
+    linked: bytes | None = None  # the same code after the device link, where it was left to one and needs no other file

@@ -24,7 +24,7 @@ from kernel_lsp.build.scratch import Scratch, remove_stale
 from kernel_lsp.source.digest import content_digest, recipe_digest
 from kernel_lsp.source.message import CompilerMessage, MessageNote
 
-FORMAT = 1  # raise when what is stored, or what a build keeps of the compiler's words, changes
+FORMAT = 2  # raise when what is stored, or what a build keeps of the compiler's words, changes
 CACHE_VARIABLE = "KERNEL_LSP_CACHE_DIR"
 DEFAULT_BUDGET_BYTES = 500 << 20
 _MEMORY_BYTES = 64 << 20
@@ -45,6 +45,7 @@ class StoredBuild:
     dependencies: tuple[str, ...]
     seconds: float
     recipe: str
+    linked: bytes | None = None
 
 
 def default_cache_folder() -> Path:
@@ -158,7 +159,9 @@ class BuildStore:
             self._memory.popitem(last=False)
 
     def _memory_bytes(self) -> int:
-        return sum(len(b.cubin or b"") for variants in self._memory.values() for _, b in variants)
+        return sum(
+            len(b.cubin or b"") + len(b.linked or b"") for variants in self._memory.values() for _, b in variants
+        )
 
     def _manifest_path(self, key: str) -> Path:
         assert self._root is not None
@@ -246,8 +249,9 @@ def _packed(build: StoredBuild) -> bytes:
         "messages": [asdict(message) for message in build.messages],
         "dependencies": build.dependencies,
         "seconds": build.seconds,
+        "linked_bytes": len(build.linked or b""),
     }
-    body = json.dumps(head, separators=(",", ":")).encode() + b"\n" + (build.cubin or b"")
+    body = json.dumps(head, separators=(",", ":")).encode() + b"\n" + (build.linked or b"") + (build.cubin or b"")
     return content_digest(body).encode() + b"\n" + body
 
 
@@ -256,11 +260,13 @@ def _unpacked(data: bytes, recipe: str) -> StoredBuild | None:
     if digest.decode("ascii", "replace") != content_digest(body):
         return None
     try:
-        head_text, _, cubin = body.partition(b"\n")
+        head_text, _, code = body.partition(b"\n")
         head: dict[str, Any] = json.loads(head_text)
+        n_linked = int(head["linked_bytes"])
+        cubin, linked = code[n_linked:], code[:n_linked] or None
         messages = tuple(
             CompilerMessage(**{**m, "notes": tuple(MessageNote(**n) for n in m["notes"])}) for m in head["messages"]
         )
-        return StoredBuild(cubin, messages, "", tuple(head["dependencies"]), float(head["seconds"]), recipe)
+        return StoredBuild(cubin, messages, "", tuple(head["dependencies"]), float(head["seconds"]), recipe, linked)
     except (ValueError, KeyError, TypeError):
         return None

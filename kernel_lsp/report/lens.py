@@ -68,8 +68,8 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
 
 
 def device_function(function: DeviceFunction) -> str:
-    """`device function, linked later · 54 regs · 264 B of local memory per thread`."""
-    parts = ["device function, linked later"]
+    """`device function with its own code · 54 regs · 264 B of local memory per thread`."""
+    parts = ["device function with its own code"]
     if function.registers is not None:
         parts.append(f"{function.registers} regs")
     if function.spill_store_bytes or function.spill_load_bytes:

@@ -67,7 +67,7 @@ def outcome(
     findings: tuple[Finding, ...] = ()
     if built.cubin is not None and gpu is not None:
         try:
-            cubin = _with_own_paths(read_cubin(built.cubin), plan.path)
+            cubin = _with_own_paths(_read(built.cubin, built.linked), plan.path)
         except CubinError as error:
             findings = failed_build_findings(path, plan.text, str(error), built.messages, notes, severities)
         else:
@@ -256,6 +256,20 @@ def _with_dynamic_shared(launches: Sequence[Launch], request: PipelineRequest) -
     if told is None:
         return launches
     return [replace(la, dynamic_shared_bytes=told, dynamic_shared_where="--dynamic-shared") for la in launches]
+
+
+def _read(data: bytes, linked: bytes | None) -> Cubin:
+    """The decoded code: kernels as they are after linking; functions that no kernel here calls are there before it."""
+    if linked is None:
+        return read_cubin(data)
+    cubin = read_cubin(linked)
+    known = {function.mangled for function in cubin.device_functions}
+    waiting = tuple(
+        function
+        for function in read_cubin(data).device_functions
+        if function.kernel is None and function.mangled not in known
+    )
+    return replace(cubin, device_functions=(*cubin.device_functions, *waiting))
 
 
 def _with_own_paths(cubin: Cubin, document: Path) -> Cubin:

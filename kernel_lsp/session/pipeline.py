@@ -113,7 +113,7 @@ class Pipeline:
         conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, self._store.trouble)
         if built.cubin is None:
             return await loop.run_in_executor(self._thread, conclude, NO_CODE)
-        return _Built(built.cubin, toolchain, conclude)
+        return _Built(built.linked or built.cubin, toolchain, conclude)
 
     def close(self) -> None:
         """Remove temporary folders and end the thread."""
