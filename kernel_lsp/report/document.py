@@ -13,7 +13,7 @@ from typing import Literal
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
-from kernel_lsp.report import sections
+from kernel_lsp.report import code_sections, sections
 from kernel_lsp.report.section import BuildFacts, Section
 
 SectionKey = Literal[
@@ -103,10 +103,10 @@ def _sections(
         sections.roofline(kernel, analysis),
         sections.occupancy(kernel, analysis),
         sections.cliffs(kernel, analysis),
-        sections.ratio(build),
-        sections.mix(build),
+        code_sections.ratio(kernel, analysis.path, build),
+        code_sections.mix(kernel, analysis.path, build),
         sections.hot_lines(kernel),
-        sections.memory_access(kernel, build),
+        code_sections.memory_access(kernel, analysis.path),
         sections.recommendations(findings),
         sections.unknown(kernel, analysis),
     )

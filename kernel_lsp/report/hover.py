@@ -10,8 +10,10 @@ from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Occupancy
 from kernel_lsp.report.lens import worst_launch
+from kernel_lsp.report.loop_words import loop_sentence, main_loops, peak_sentence
 from kernel_lsp.report.markdown_text import code_span, escaped, fenced, name
 from kernel_lsp.report.occupancy_table import block_size_lines, limit_lines
+from kernel_lsp.report.sass_words import Places
 
 MOST_LAUNCHES = 4
 MOST_INSTANCES = 6
@@ -36,12 +38,25 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
             parts.append(_other_launches(kernel, ranked, analysis.path))
     else:
         parts.extend(_unknown_block(kernel, analysis))
+    parts.append(_code_paragraph(kernel, analysis.path))
     parts.append("\n".join(f"- {line}" for line in _resource_lines(kernel)))
     instances = _instances(kernel, analysis)
     if instances:
         parts.append(instances)
     parts.append(code_span(kernel.binary.name))
     return "\n\n".join(part for part in parts if part)
+
+
+def _code_paragraph(kernel: KernelAnalysis, path: str) -> str:
+    """The main inner loop with its ratio, and where the most registers are live; "" while not known."""
+    if kernel.sass is None or kernel.sass.mix is None:
+        return ""
+    places, loops = Places(path), main_loops(kernel.sass)
+    said = [loop_sentence(loops[0], places)] if loops else []
+    if len(loops) > 1:
+        said[0] += f" {wording.counted(len(loops) - 1, 'more inner loop')}."
+    said.append(peak_sentence(kernel.sass, places))
+    return "  \n".join(escaped(line) for line in said if line)
 
 
 def _limits(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis) -> list[str]:

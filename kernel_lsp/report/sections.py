@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from kernel_lsp.analysis import FileAnalysis
@@ -12,9 +11,10 @@ from kernel_lsp.hardware.profile import Peak
 from kernel_lsp.model.cliffs import double_buffer_projection
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, launch_shape
 from kernel_lsp.model.register_budget import largest_register_count
+from kernel_lsp.report.commands import ncu
 from kernel_lsp.report.hover import occupancy_sentence
 from kernel_lsp.report.lens import worst_launch
-from kernel_lsp.report.section import Block, BuildFacts, Bullets, Command, Paragraph, Section, Table
+from kernel_lsp.report.section import Block, Bullets, Command, Paragraph, Section, Table
 
 _RANK = {"error": 0, "warning": 1, "information": 2, "hint": 3}
 
@@ -54,7 +54,7 @@ def baseline(kernel: KernelAnalysis) -> Section:
                 "Not known: no measured time and no problem size. The kernel's duration comes from this command (or "
                 "from CUDA events around the launch, not from wall clock):"
             ),
-            Command(_ncu(kernel, "--metrics gpu__time_duration.sum")),
+            Command(ncu(kernel, "--metrics gpu__time_duration.sum")),
         ),
     )
 
@@ -78,7 +78,7 @@ def roofline(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
                 "The kernel's place is not known: it needs its FLOPs and the bytes that really come from DRAM. "
                 "This measures both:"
             ),
-            Command(_ncu(kernel, "--set roofline")),
+            Command(ncu(kernel, "--set roofline")),
         ),
     )
 
@@ -203,26 +203,6 @@ def _double_buffer(kernel: KernelAnalysis, launch: LaunchAnalysis, analysis: Fil
     ]
 
 
-def ratio(build: BuildFacts) -> Section:
-    """Compute to load ratio of the inner loops: needs decoded instructions."""
-    return Section(
-        "ratio",
-        "Compute to load ratio",
-        False,
-        (Paragraph("Not known: instructions per loop are not counted yet. The loops can be read in:"), _sass(build)),
-    )
-
-
-def mix(build: BuildFacts) -> Section:
-    """Instruction mix: needs decoded instructions."""
-    return Section(
-        "mix",
-        "Instruction mix",
-        False,
-        (Paragraph("Not known: instructions are not decoded yet. They can be read with:"), _sass(build)),
-    )
-
-
 def hot_lines(kernel: KernelAnalysis) -> Section:
     """Where the time goes by line: needs samples."""
     return Section(
@@ -231,25 +211,7 @@ def hot_lines(kernel: KernelAnalysis) -> Section:
         False,
         (
             Paragraph("Not known: no stall samples. This collects them by line (build with -lineinfo):"),
-            Command(_ncu(kernel, "--section SourceCounters --section WarpStateStats --import-source yes")),
-        ),
-    )
-
-
-def memory_access(kernel: KernelAnalysis, build: BuildFacts) -> Section:
-    """Local memory is known from the cubin; coalescing and conflicts need a measurement."""
-    local = wording.local_words(kernel)
-    known = f"{local}." if local else "No local memory: no register is spilled, no array indexed at run time."
-    if kernel.binary.resources.spill_store_bytes is None and not local:
-        known = "Whether registers are spilled is not known."
-    return Section(
-        "memory_access",
-        "Memory access",
-        False,
-        (
-            Paragraph(known),
-            Paragraph("Coalescing, sectors per request and bank conflicts are not known. This measures them:"),
-            Command(_ncu(kernel, "--section MemoryWorkloadAnalysis --section MemoryWorkloadAnalysis_Tables")),
+            Command(ncu(kernel, "--section SourceCounters --section WarpStateStats --import-source yes")),
         ),
     )
 
@@ -284,18 +246,5 @@ def unknown(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
         items.append(f"Spills: {resources.spill_why or 'the cubin does not tell'}; `ptxas -v` prints them.")
     if analysis.gpu.why == "default":
         items.append("The GPU: none was chosen; --gpu NAME or the setting kernelLsp.gpu picks another.")
-    items.append(f"Time, traffic, stalls, achieved occupancy: `{_ncu(kernel, '--set full --import-source yes')}`")
+    items.append(f"Time, traffic, stalls, achieved occupancy: `{ncu(kernel, '--set full --import-source yes')}`")
     return Section("unknown", "What is unknown", True, (Bullets(tuple(items)),))
-
-
-def _ncu(kernel: KernelAnalysis, what: str) -> str:
-    """One launch of this kernel under ncu; the user's program is the one thing that cannot be known here."""
-    name = kernel.binary.short_name.partition("<")[0].rpartition("::")[2]
-    return f"ncu {what} --kernel-name {shlex.quote(name)} --launch-count 1 -o report ./your_program"
-
-
-def _sass(build: BuildFacts) -> Command:
-    """Builds the cubin again beside the user, as the analysed one lives in a cache, and prints its instructions."""
-    if not build.argv:
-        return Command("nvdisasm -c -gi FILE.cubin")
-    return Command(f"{shlex.join([*build.argv, '-o', 'kernel.cubin'])} && nvdisasm -c -gi kernel.cubin")
