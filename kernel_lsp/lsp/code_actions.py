@@ -26,7 +26,8 @@ def code_actions(server: KernelLspServer, params: types.CodeActionParams) -> lis
     actions = [
         _report(kind, f"Write bottleneck report of {k.binary.short_name}", document.uri, k.binary.mangled) for k in here
     ]
-    actions.append(_report(kind, "Write bottleneck report of this file", document.uri, None))
+    if params.context.trigger_kind != types.CodeActionTriggerKind.Automatic:  # no light bulb on every line
+        actions.append(_report(kind, "Write bottleneck report of this file", document.uri, None))
     if server.opens_sass and document.coded is not None:
         actions += [_sass(kind, kernel, document.uri) for kernel in _kernels_at(document, line)]
     return actions

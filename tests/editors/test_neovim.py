@@ -61,6 +61,7 @@ def session(
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     steps = {step["step"]: (step["ok"], step["detail"]) for step in lines}
     assert done.returncode == 0, f"{done.stderr}\n{steps}"
+    assert list(steps) == STEPS, f"the script ended early: {done.stderr}"
     return steps
 
 

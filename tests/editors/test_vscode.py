@@ -228,7 +228,7 @@ def test_progress(window: Window, workspace: Workspace) -> None:
     """A build of over a second shows in the status bar until it ends."""
     workspace.slow.touch()
     try:
-        type_at_top(window, "// slow\n")
+        type_at_top(window, "\n")
         window.page.keyboard.press("Control+S")
         bar = window.page.locator("#workbench\\.parts\\.statusbar", has_text="Building device code")
         bar.wait_for()

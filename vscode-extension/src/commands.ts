@@ -14,22 +14,24 @@ import type { Status } from './status';
 interface Gpu {
   readonly name: string;
   readonly arch: string;
-  readonly detail?: string;
 }
 
 /** Lets the user pick one of the server's GPUs and writes it to `kernelLsp.gpu`. */
-export async function selectGpu(server: Server): Promise<void> {
+export async function selectGpu(server: Server, status: Status): Promise<void> {
   const client = server.running;
   if (client === undefined) {
     return notRunning();
   }
   const gpus = await client.sendRequest<Gpu[]>('kernelLsp/gpus', {});
-  const current = vscode.workspace.getConfiguration('kernelLsp').get<string>('gpu', '');
-  const automatic = { label: 'Automatic', description: "this machine's GPU, else the build flags' architecture", gpu: '' };
+  const shown = status.activeGpu;
   const items = [
-    automatic,
-    ...gpus.map(({ name, arch, detail }) => ({ label: name, description: arch, detail, gpu: name })),
-  ].map((item) => (item.gpu === current ? { ...item, description: `${item.description} · chosen` } : item));
+    { label: 'Automatic', description: "this machine's GPU, else the build flags' architecture", gpu: '' },
+    ...gpus.map(({ name, arch }) => ({
+      label: name,
+      description: name === shown ? `${arch} · shown now` : arch,
+      gpu: name,
+    })),
+  ];
   const chosen = await vscode.window.showQuickPick(items, {
     title: 'GPU whose limits and peaks are shown',
     matchOnDescription: true,

@@ -42,7 +42,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('printDebugInformation', () => printDebugInformation(context, running, status)),
     command('writeBottleneckReport', () => writeBottleneckReport(running)),
     command('openSass', (uri, kernel) => sass.open(uri, kernel)),
-    command('selectGpu', () => selectGpu(running)),
+    command('selectGpu', () => selectGpu(running, status)),
     command('selectInterpreter', selectInterpreter),
     command('installServer', () => installServer(context, running, own)),
   );

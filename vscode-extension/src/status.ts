@@ -59,14 +59,23 @@ export class Status implements vscode.Disposable {
     this.show();
   }
 
+  /** Name of the GPU whose numbers the active document shows. */
+  get activeGpu(): string | undefined {
+    return this.activeDocument()?.gpu ?? undefined;
+  }
+
   /** All that is known, for the debug information. */
   snapshot(): object {
     return { state: this.state, why: this.why, documents: [...this.documents.values()] };
   }
 
-  private show(): void {
+  private activeDocument(): DocumentStatus | undefined {
     const document = vscode.window.activeTextEditor?.document;
-    const status = document && isCuda(document) ? this.documents.get(document.uri.toString()) : undefined;
+    return document && isCuda(document) ? this.documents.get(document.uri.toString()) : undefined;
+  }
+
+  private show(): void {
+    const status = this.activeDocument();
     this.showGpu(status);
     this.showServer(status);
   }

@@ -110,7 +110,7 @@ step('lens fresh again', wait(function() local t = kernel_lens() return t ~= '' 
 
 -- The code action writes the report beside the source and shows it.
 vim.api.nvim_win_set_cursor(0, { plan.kernel.line, plan.kernel.column })
-vim.lsp.buf.code_action({ apply = true, filter = function(a) return a.title:find(plan.kernel.name, 1, true) ~= nil end })
+vim.lsp.buf.code_action({ apply = true, filter = function(a) return a.title == 'Write bottleneck report of ' .. plan.kernel.name end })
 local function on_disk() return vim.uv.fs_stat(report_path) and table.concat(vim.fn.readfile(report_path), '\n') or '' end
 step('report on disk', wait(function() return on_disk():find(plan.kernel.name, 1, true) end, 10), on_disk():sub(1, 300))
 step('report shown', wait(function() return vim.api.nvim_buf_get_name(0) == report_path end, 5), vim.api.nvim_buf_get_name(0))
