@@ -98,6 +98,7 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
     """
     rows = set(line.rows.tolist())
     found: Counter[tuple[str | None, int | None, str]] = Counter()
+    names: dict[int, tuple[str | None, int | None, str]] = {}
     for wait in kernel.waits:
         if wait.row not in rows:
             continue
@@ -106,12 +107,11 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
             for each in wait.producers
             if each.feeds and each.kind == "write" and not _is_quick(kernel.sass.opcode(each.row))
         }
-        named = set()
-        for row in producers:
+        for row in producers - names.keys():
             frames = kernel.frames(row)
             place = (frames[0].file, frames[0].line) if frames else (None, None)
-            named.add((*place, kernel.sass.opcode(row).text))
-        found.update(named)
+            names[row] = (*place, kernel.sass.opcode(row).text)
+        found.update({names[row] for row in producers})
     return tuple(Awaited(*what, count) for what, count in found.most_common())
 
 

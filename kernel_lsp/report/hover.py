@@ -17,6 +17,7 @@ from kernel_lsp.report.sass_words import Places
 
 MOST_LAUNCHES = 4
 MOST_INSTANCES = 6
+LONGEST_SIGNATURE = 400  # letters
 
 
 def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str | None = None) -> str:
@@ -43,8 +44,16 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
     instances = _instances(kernel, analysis)
     if instances:
         parts.append(instances)
-    parts.append(code_span(kernel.binary.name))
+    parts.append(code_span(_signature(kernel.binary.name)))
     return "\n\n".join(part for part in parts if part)
+
+
+def _signature(name: str) -> str:
+    """The whole name; the middle of one that fills a screen is left out."""
+    if len(name) <= LONGEST_SIGNATURE:
+        return name
+    half = LONGEST_SIGNATURE // 2
+    return f"{name[:half]} … {name[-half:]}"
 
 
 def _code_paragraph(kernel: KernelAnalysis, path: str) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from kernel_lsp.analysis import FileAnalysis
+from kernel_lsp.cubin.sass import NEVER_GUARD
 from kernel_lsp.findings import wording
 from kernel_lsp.hardware.profile import HwProfile
 from kernel_lsp.model.kernel_sass import KernelSass
-from kernel_lsp.model.line_sass import Awaited, LineSass, awaited, line_sass
+from kernel_lsp.model.line_sass import Awaited, Inlined, LineSass, awaited, line_sass
 from kernel_lsp.report.markdown_text import escaped, fenced, name
-from kernel_lsp.report.sass_words import Places, counts_text, function_words, rank
+from kernel_lsp.report.sass_words import Places, counts_text, function_words, ranks_and_names
 from kernel_lsp.report.stall_words import stall_sentences
 
 MOST_INLINED = 6
@@ -97,16 +96,22 @@ def _head(unit: LineUnit, places: Places) -> str:
 
 
 def _groups(unit: LineUnit, places: Places) -> list[str]:
-    """`own` and `inlined` with their opcodes, aligned."""
+    """`own` and `inlined` with their opcodes, aligned; where much was inlined, the whole first."""
     here, sass = unit.line, unit.sass.sass
-    rows = [("own", "", counts_text(sass, here.own))] if len(here.own) else []
-    for each in here.inlined[:MOST_INLINED]:
+    ranks = ranks_and_names(sass, here.rows)
+
+    def telling(each: Inlined) -> tuple[float, int]:
+        return min(ranks[form][0] for form in sass.form[each.rows].tolist()), -len(each.rows)
+
+    ranked = sorted(here.inlined, key=telling)
+    rows = [("in all", "", counts_text(sass, here.rows))] if len(ranked) > MOST_INLINED else []
+    rows += [("own", "", counts_text(sass, here.own))] if len(here.own) else []
+    for each in ranked[:MOST_INLINED]:
         where = places.of(each.file, each.line) + function_words(each.function)
         rows.append(("inlined", where, counts_text(sass, each.rows, 4)))
-    rest = here.inlined[MOST_INLINED:]
-    if rest:
-        merged = np.concatenate([each.rows for each in rest])
-        rows.append(("inlined", f"{len(rest)} more lines", counts_text(sass, merged, 5)))
+    if len(ranked) > MOST_INLINED:
+        rest = sum(len(each.rows) for each in ranked[MOST_INLINED:])
+        rows.append(("inlined", f"{len(ranked) - MOST_INLINED} more lines", f"{rest:,} instructions"))
     wide = max((len(where) for _, where, _ in rows), default=0)
     return [f"{label:<7}  " + (f"{where:<{wide}}  " if where else "") + counts for label, where, counts in rows]
 
@@ -148,20 +153,26 @@ def _stalls(unit: LineUnit, profile: HwProfile) -> list[str]:
 
 
 def _excerpt(unit: LineUnit) -> list[str]:
-    """The most telling instructions of the line in their order, with address and live registers."""
+    """The most telling instructions of the line, some of each kind, in their order, with address and live registers."""
     kernel, sass = unit.sass, unit.sass.sass
-    rows = unit.line.rows.tolist()
-    shown = sorted(sorted(rows, key=lambda row: (rank(sass.forms[int(sass.form[row])]), row))[:MOST_EXCERPT])
+    every = unit.line.rows
+    can_run = every[sass.guard[every] != NEVER_GUARD]
+    rows, ranks = can_run if len(can_run) else every, ranks_and_names(sass, every)
+    by_kind: dict[tuple[float, str], list[int]] = {}
+    for row, form in zip(rows.tolist(), sass.form[rows].tolist(), strict=True):
+        by_kind.setdefault(ranks[form], []).append(row)
+    kinds = [by_kind[kind] for kind in sorted(by_kind)]
+    # One of each in turn, so that many of one kind do not hide the others.
+    in_turn = sorted((turn, number, row) for number, kind in enumerate(kinds) for turn, row in enumerate(kind))
+    shown = sorted(row for _, _, row in in_turn[:MOST_EXCERPT])
     texts = [sass.text(row) or "?" for row in shown]
     wide = min(max(map(len, texts)), _WIDEST_TEXT)
-    lines = []
+    lines = [f"pc    {'instruction':<{wide}}  live"]
     for row, text in zip(shown, texts, strict=True):
         live = kernel.live_at(row)
         lines.append(f"{int(sass.pc[row]):04x}  {text:<{wide}}  {'' if live is None else live}".rstrip())
-    lines.append(f"pc    {'instruction':<{wide}}  live")
-    lines.insert(0, lines.pop())
-    if len(rows) > len(shown):
-        lines.append(f"      and {len(rows) - len(shown):,} more")
+    if len(every) > len(shown):
+        lines.append(f"      and {len(every) - len(shown):,} more")
     return lines
 
 

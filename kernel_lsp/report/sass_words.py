@@ -46,7 +46,7 @@ def opcode_counts(sass: Sass, rows: Rows) -> list[tuple[str, int]]:
     totals: Counter[tuple[float, str]] = Counter()
     forms, counts = np.unique(sass.form[rows], return_counts=True)
     for number, count in zip(forms.tolist(), counts.tolist(), strict=True):
-        totals[_rank_and_name(sass.forms[number])] += count
+        totals[rank_and_name(sass.forms[number])] += count
     return [(name, count) for (_, name), count in sorted(totals.items(), key=lambda item: (item[0][0], -item[1]))]
 
 
@@ -59,12 +59,13 @@ def counts_text(sass: Sass, rows: Rows, most: int = 7) -> str:
     return "  ".join(f"{count:,} {name}" for name, count in counts)
 
 
-def rank(form: Form) -> float:
-    """How telling an instruction is; the lowest first."""
-    return _rank_and_name(form)[0]
+def ranks_and_names(sass: Sass, rows: Rows) -> dict[int, tuple[float, str]]:
+    """By form: how telling an instruction is, the lowest first, and the name under which it is counted here."""
+    return {form: rank_and_name(sass.forms[form]) for form in np.unique(sass.form[rows]).tolist()}
 
 
-def _rank_and_name(form: Form) -> tuple[float, str]:
+def rank_and_name(form: Form) -> tuple[float, str]:
+    """As `ranks_and_names`, of one form."""
     opcode = form.opcode
     if not opcode.family:
         return float(_REST_RANK + 1), "unknown"

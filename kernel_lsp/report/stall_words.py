@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+
+import numpy as np
 
 from kernel_lsp.cubin.opcodes import Opcode, matrix_shape
 from kernel_lsp.findings import wording
@@ -34,6 +35,8 @@ def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[
         if len(of_one) < FEWEST or usual is None or not gaps:
             continue
         gap = Counter(gaps).most_common(1)[0][0]
+        if opcode.kind != "tensor" and gap <= usual.independent:
+            continue  # as close as the compiler ever puts them
         said = f"{len(of_one)} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts; "
         said += f"ptxas usually leaves {usual.independent}"
         said += f", or {usual.dependent} before one that needs the result" if usual.dependent else ""
@@ -45,11 +48,12 @@ def _gaps(kernel: KernelSass, rows: list[int]) -> list[int]:
     """Clocks between neighbours of a block, by the stall counts of all instructions between them."""
     control = kernel.sass.control
     assert control is not None
-    return [
-        int(control.stall[row:following].sum())
-        for row, following in pairwise(rows)
-        if kernel.flow.block_of(row) == kernel.flow.block_of(following)
-    ]
+    passed = np.cumsum(control.stall[rows[0] : rows[-1] + 1], dtype=np.int64)
+    at = np.array(rows) - rows[0]
+    blocks = np.searchsorted(np.asarray(kernel.flow.starts), np.array(rows), side="right")
+    clocks = passed[at] - control.stall[rows]
+    gaps: list[int] = np.diff(clocks)[np.diff(blocks) == 0].tolist()
+    return gaps
 
 
 def _pipe(opcode: Opcode, gap: int, profile: HwProfile) -> str:
