@@ -9,6 +9,7 @@ from functools import lru_cache
 from kernel_lsp.cubin.demangle import demangled, function_prefix
 
 _LONGEST_SHORT = 80
+_MANGLED = re.compile(r"\b_Z[\w$]{3,}")
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 # nvcc makes the names of internal symbols unique with a namespace of its own.
@@ -27,6 +28,11 @@ class FunctionName:
 
     full: str
     short: str
+
+
+def with_short_names(text: str) -> str:
+    """A message of the compiler with its mangled names as people say them."""
+    return _MANGLED.sub(lambda match: function_name(match[0]).short, text)
 
 
 @lru_cache(maxsize=4096)

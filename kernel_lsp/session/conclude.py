@@ -12,6 +12,7 @@ from kernel_lsp.build.probe import Gpu
 from kernel_lsp.build.result import BuildResult
 from kernel_lsp.cubin.binary import read_cubin
 from kernel_lsp.cubin.kernel import Cubin, CubinError, KernelBinary
+from kernel_lsp.cubin.names import with_short_names
 from kernel_lsp.findings.facts import BuildNote
 from kernel_lsp.findings.finding import Finding, Severity
 from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose
@@ -56,6 +57,7 @@ def outcome(
 ) -> FileOutcome:
     """What a finished build means. Runs off the event loop."""
     path = str(plan.path)
+    built = replace(built, reason=with_short_names(built.reason))
     notices = [*plan.notices, *(said for said in (trouble, instructions.notice) if said)]
     severities = _severities(request.settings, plan.config)
     skipped = plan.command.skip_reason

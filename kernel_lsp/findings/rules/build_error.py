@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
-from kernel_lsp.cubin.names import function_name
+from kernel_lsp.cubin.names import function_name, with_short_names
 from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule
 from kernel_lsp.findings.facts import Facts
@@ -66,11 +65,10 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         if key in seen:
             continue
         seen.add(key)
-        words, related = message.text, [Related(note.file, note.line, note.text) for note in message.notes]
+        words = with_short_names(message.text)
+        related = [Related(note.file, note.line, with_short_names(note.text)) for note in message.notes]
         if message.kernel:
             name = function_name(message.kernel)
-            words = words.replace(message.kernel, name.short)
-            related = [replace(place, message=place.message.replace(message.kernel, name.short)) for place in related]
             if file == facts.path:
                 related += _about_kernel(facts, message, name.short, line)
         at_column = message.column if message.line > 0 else None
@@ -86,7 +84,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 end_column=at_column + 1 if at_column else None,
                 kernel=function_name(message.kernel).full if message.kernel else None,
                 message=text.messages["any"].format(text=words, code=_mark(message)),
-                advice="",
+                advice=next((cure for part, cure in text.advice.items() if part in message.text), ""),
                 related=tuple(related[:MOST_RELATED]),
             )
         )

@@ -117,6 +117,17 @@ def test_notes_of_a_message_name_kernels_as_people_do() -> None:
     assert [r.message for r in found.related] == ["warpgroup.wait is injected in function 'touched' (C7517)"]
 
 
+def test_a_note_of_ptxas_comes_with_its_cure(toolkit: Path) -> None:
+    words = "Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
+    message = CompilerMessage("ptxas", "warning", PATH, 2, None, "C7508", words, "_Z2wsPf")
+    (found,) = failed_build_findings(PATH, "", "", [message])
+    assert "__launch_bounds__(threads, 1)" in found.advice
+    # All that is looked for are ptxas's own words.
+    ptxas = (toolkit / "bin" / "ptxas").read_bytes()
+    for part in rule_texts()["KL901"].advice:
+        assert part.encode() in ptxas, part
+
+
 def test_a_comment_that_does_not_count_is_said_at_its_word() -> None:
     text = "// kernel-lsp: block=0 smem=48KB\n__global__ void gemm(float* x) {}\n"
     found = analysed([kernel(line=2)], text=text).findings
