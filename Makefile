@@ -23,12 +23,12 @@ demo: $(VENV)/.demo
 	$(BIN)/kernel-lsp check examples/*.cu --fail-on never
 
 test: $(VENV)/.dev lint types
-	tests/editors/install.sh nvim $(EDITORS)
+	tests/editors/install.sh nvim
 	$(BIN)/pytest -n 2 --ignore tests/editors/test_vscode.py
 
 test-vscode: $(VENV)/.dev
-	tests/editors/install.sh vscode $(EDITORS)
-	$(EDITORS)/venv/bin/python -m pytest tests/editors/test_vscode.py
+	tests/editors/install.sh vscode
+	$(BIN)/pytest tests/editors/test_vscode.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
