@@ -103,11 +103,13 @@ class AnalysisSession:
 
     def save(self, uri: str) -> None:
         """A document was saved: analyse it, and every open document whose build read it."""
-        key = uri_key(uri)
-        if (document := self._documents.get(key)) is not None:
+        key, path = uri_key(uri), path_of(uri)
+        news = [] if path is None else self._news([path])
+        document = self._documents.get(key)
+        # Where the client's watcher told of this save first, its run is under way.
+        if document is not None and (news or not self._scheduler.busy(key)):
             self._request(key, document)
-        if (path := path_of(uri)) is not None:
-            self.files_changed([path], except_key=key)
+        self._renew(news, except_key=key)
 
     def close(self, uri: str) -> None:
         """A document was closed: stop its run and clear what it shows, in headers too."""
@@ -120,9 +122,11 @@ class AnalysisSession:
         self._stop_reading(key)
         self._listener.findings_changed(self._published.drop(key))
 
-    def files_changed(self, paths: Sequence[Path], except_key: str = "") -> None:
+    def files_changed(self, paths: Sequence[Path]) -> None:
         """Files changed on disk: analyse again exactly the open documents whose build read one of them."""
-        paths = self._news(paths)
+        self._renew(self._news(paths))
+
+    def _renew(self, paths: Sequence[Path], except_key: str = "") -> None:
         changed = {real_path(path) for path in paths}
         of_project = any(path.name in PROJECT_FILES or path.suffix in PROJECT_SUFFIXES for path in paths)
         for key, document in self._documents.items():
