@@ -94,7 +94,7 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
     """The loads and other slow results that the line's instructions wait for, most waits first.
 
     Only producers whose result the waiting instruction touches: six scoreboards are shared by all. Special registers
-    (S2R) are left out.
+    (S2R) and constants (LDC) are left out.
     """
     rows = set(line.rows.tolist())
     found: Counter[tuple[str | None, int | None, str]] = Counter()
@@ -116,8 +116,8 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
 
 
 def _is_quick(opcode: Opcode) -> bool:
-    """Reads of special registers and the like, which stand in every kernel's head."""
-    return opcode.kind == "control" or (opcode.kind == "special" and not opcode.unit)
+    """Reads of special registers and of constants, which stand in every kernel's head."""
+    return opcode.kind in ("control", "const_load") or (opcode.kind == "special" and not opcode.unit)
 
 
 def frame_in(frames: Iterable[Frame], file: str) -> Frame | None:

@@ -3,10 +3,12 @@
     //@ finding("KL110", "52,224 B", at="smooth")    one finding of this line: code, a part of its message, its text
     //@ lens("2 blocks/SM")                          a part of one of this line's lenses
     //@ hover("smooth", "<- limit")                  a part of the hover on this word of the line
+    //@ line_hover("32 LDS", "loop depth 1")         parts of the hover elsewhere on the line; (): none
+    //@ hint("spill stores")                         a part of the hint at the line's end; (): none
     //~ ...                                          the same, about the line above (for lines that must stay bare)
     //@ target sm_90                                 header: the architecture; also: gpu NAME, allow_extra
 
-Every finding needs a marker and every marker a finding, unless the header says `allow_extra`. Lenses and hovers
+Every finding needs a marker and every marker a finding, unless the header says `allow_extra`. Lenses, hovers and hints
 are only checked where they are marked. Comments do not move lines, so the compiled code is that of the bare file.
 """
 
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MARKER = re.compile(r"//([@~])\s*(\w+)\s*(.*)$")
-_CALLS = {"finding", "lens", "hover"}
+_CALLS = {"finding", "lens", "hover", "line_hover", "hint"}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kernel_lsp.report.hints import line_hints
 from kernel_lsp.report.hover import kernel_hover
 from kernel_lsp.report.lens import lenses
+from kernel_lsp.report.line_hover import line_hover
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
@@ -62,6 +64,16 @@ async def test_marked_file(path: Path, pipeline: Pipeline) -> None:
         assert named, f"line {marker.line}: no kernel {word!r}"
         text = kernel_hover(named[0], analysis)
         assert all(part in text for part in parts), (marker, text)
+    for marker in marked.of("line_hover"):
+        assert analysis is not None
+        text = line_hover(analysis, marker.line) or ""
+        assert all(part in text for part in marker.args), (marker, text)
+        assert bool(text) == bool(marker.args), (marker, text)
+    for marker in marked.of("hint"):
+        assert analysis is not None
+        texts = [hint.text for hint in line_hints(analysis) if hint.line == marker.line]
+        assert len(texts) == bool(marker.args), (marker, texts)
+        assert all(part in texts[0] for part in marker.args), (marker, texts)
 
 
 def _told(outcome: FileOutcome) -> list[str]:
