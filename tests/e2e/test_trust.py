@@ -17,6 +17,7 @@ import pytest
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
+from tests.cases.editor import Editor, errors
 
 CANARY = '#!/bin/sh\necho "$0 $*" >> "{marks}/ran"\nexit 1\n'
 KERNEL = "__global__ void k(float* x) { x[threadIdx.x] = 1.f; }\n"
@@ -185,3 +186,16 @@ async def test_the_projects_own_file(workspace: Path, pipeline: Pipeline, truste
     assert outcome.build.status == "ok"
     assert ("-DFROM_YAML" in outcome.build.argv) == trusted
     (workspace / "kernel-lsp.yaml").unlink()
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_the_server_does_what_the_client_says_of_trust(workspace: Path, trusted: bool) -> None:
+    write_database(workspace, [f"{workspace}/bin/nvcc", "-arch=sm_90", "-c", "k.cu"], as_line=True)
+    editor = await Editor.start(workspace, trusted=trusted)
+    try:
+        editor.open("k.cu")
+        found = await editor.diagnostics("k.cu")
+        assert bool(errors(found)) == trusted  # the canary is no compiler
+        assert (marks(workspace) / "ran").exists() == trusted
+    finally:
+        await editor.server.kill()
