@@ -1,0 +1,89 @@
+"""Each instruction of a kernel stands on exactly one line as its own, whatever the kernel and the architecture."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernel_lsp.cubin.disassembly import ARGUMENTS
+from kernel_lsp.model.kernel_sass import CubinSass, KernelSass, read_cubin_sass
+from kernel_lsp.model.line_sass import line_sass, local_lines
+from kernel_lsp.report.sass_listing import sass_listing
+from kernel_lsp.report.sass_value import instruction_values
+from tests.unit.kernel_values import analysed
+from tests.unit.kernel_values import kernel as binary
+
+DATA = Path(__file__).parents[1] / "data"
+SOURCES = [DATA / "cubin_corpus" / f"{name}.cu" for name in ("lines", "spill", "local", "calls", "shared")]
+SOURCES += [DATA / "sass" / "ops.cu", *sorted((Path(__file__).parents[2] / "examples").glob("*.cu"))]
+
+
+@pytest.fixture(scope="module", params=["sm_80", "sm_86", "sm_90a", "sm_100a", "sm_120a"])
+def arch(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def decoded(source: Path, arch: str, toolkit: Path, folder: Path) -> CubinSass:
+    cubin = folder / f"{source.stem}.cubin"
+    argv = [str(toolkit / "bin" / "nvcc"), "-std=c++17", "-cubin", "-lineinfo", f"-arch={arch}", "-o", str(cubin)]
+    subprocess.run([*argv, str(source)], check=True, timeout=300, capture_output=True)
+    tool = [str(toolkit / "bin" / "nvdisasm"), *ARGUMENTS, str(cubin)]
+    text = subprocess.run(tool, check=True, timeout=120, capture_output=True, text=True).stdout
+    return read_cubin_sass(cubin.read_bytes(), text, "")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_the_lines_sum_is_the_kernels_each_once(source: Path, arch: str, toolkit: Path, tmp_path: Path) -> None:
+    for kernel in decoded(source, arch, toolkit, tmp_path).sections.values():
+        assert_each_once(kernel)
+        assert_local_memory_is_complete(kernel)
+
+
+def assert_each_once(kernel: KernelSass) -> None:
+    every = np.arange(kernel.code.start, kernel.code.padding)
+    own = np.concatenate(list(kernel.rows.own.values()))
+    assert np.array_equal(np.sort(own), every)
+    without_line = kernel.rows.own.get(None, np.zeros(0, np.int64))
+    counted: Counter[int] = Counter(without_line.tolist())
+    for file, line in kernel.rows.within:
+        here = line_sass(kernel, file, line)
+        assert here is not None
+        # A line holds a row once, be it its own or inlined.
+        rows = [*here.own.tolist(), *(row for each in here.inlined for row in each.rows.tolist())]
+        assert len(rows) == len(set(rows)) == len(here)
+        assert sum(chain.count for chain in here.chains) <= len(here.own)
+        counted.update(here.own.tolist())
+    assert counted == Counter(every.tolist())
+
+
+def assert_local_memory_is_complete(kernel: KernelSass) -> None:
+    """The lines' local memory accesses are the kernel's, where every one has a line."""
+    for purpose in ("spill", "array"):
+        accesses = [each for each in kernel.local or () if each.purpose == purpose and kernel.frames(each.row)]
+        lines = local_lines(kernel, purpose)
+        assert sum(line.accesses for line in lines) == len(accesses)
+        assert sum(line.store_bytes + line.load_bytes for line in lines) == sum(a.width_bytes for a in accesses)
+
+
+def test_values_and_listing_hold_every_instruction(toolkit: Path, tmp_path: Path) -> None:
+    found = decoded(DATA / "cubin_corpus" / "lines.cu", "sm_86", toolkit, tmp_path)
+    for sass in found.sections.values():
+        values = instruction_values(sass)
+        assert [value["pc"] for value in values] == list(range(0, 16 * sass.instruction_count, 16))
+        assert all(value["text"] and value["opcode"] in value["text"] for value in values)
+        kernel = replace(analysed([binary()]).kernels[0], sass=sass)
+        listing = sass_listing(kernel, "")
+        rows = listing.text.split("\n")
+        printed = [row for row in rows if row[:4].strip() and set(row[:4]) <= set("0123456789abcdef")]
+        assert len(printed) == sass.instruction_count
+        linked = {link.row: link.lines for link in listing.links}
+        for number, row in enumerate(rows, 1):
+            if number in linked:
+                value = values[int(row[:4], 16) // 16]
+                assert linked[number][0] == (value["file"], value["line"])
+                assert value["text"] in row
