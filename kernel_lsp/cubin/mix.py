@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -96,21 +97,44 @@ def rows_by_line(sass: Sass, code: Code, lines: SectionLines | None) -> LineRows
     rows = np.arange(code.start, code.padding, dtype=np.int64)
     if lines is None:
         return LineRows({None: rows} if len(rows) else {}, {})
-    at = lines.rows_at(sass.pc[rows].astype(np.int64))
-    order = np.argsort(at, kind="stable")
-    table_rows, firsts = np.unique(at[order], return_index=True)
+    table_rows, table_row_of = np.unique(lines.rows_at(sass.pc[rows].astype(np.int64)), return_inverse=True)
     chains = _Chains(lines)
-    own: dict[LineKey | None, list[npt.NDArray[np.int64]]] = {}
-    within: dict[LineKey, list[npt.NDArray[np.int64]]] = {}
-    for table_row, part in zip(table_rows.tolist(), np.split(rows[order], firsts[1:]), strict=False):
+    numbers: dict[LineKey, int] = {}
+    # Table rows share few different chains: each is numbered once, as the numbers of its lines.
+    chain_numbers: dict[tuple[LineKey, ...], int] = {}
+    members: list[list[int]] = []
+    chain_of_table_row: list[int] = []
+    for table_row in table_rows.tolist():
         chain = chains.keys(table_row)
-        own.setdefault(chain[0] if chain else None, []).append(part)
-        for key in dict.fromkeys(chain):
-            within.setdefault(key, []).append(part)
-    return LineRows(
-        {key: np.sort(np.concatenate(parts)) for key, parts in own.items()},
-        {key: np.sort(np.concatenate(parts)) for key, parts in within.items()},
-    )
+        number = chain_numbers.get(chain)
+        if number is None:
+            number = chain_numbers[chain] = len(members)
+            members.append([numbers.setdefault(key, len(numbers)) for key in dict.fromkeys(chain)])
+        chain_of_table_row.append(number)
+    chain_of = np.array(chain_of_table_row, np.int64)[table_row_of.reshape(-1)]
+    innermost = np.array([each[0] if each else -1 for each in members], np.int64)[chain_of]
+    names = tuple(numbers)
+    own = {names[number] if number >= 0 else None: part for number, part in _grouped(innermost, rows)}
+    lengths = np.array([len(each) for each in members], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    repeats = lengths[chain_of]
+    line_of = np.array([number for each in members for number in each], np.int64)
+    behind = np.cumsum(repeats) - repeats  # pairs of (row, line) before those of each row
+    pairs = np.repeat(starts[chain_of] - behind, repeats) + np.arange(int(repeats.sum()), dtype=np.int64)
+    within = {names[number]: part for number, part in _grouped(line_of[pairs], np.repeat(rows, repeats))}
+    return LineRows(own, within)
+
+
+def _grouped(
+    numbers: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Rows by their number, numbers rising, rows in their order."""
+    order = np.argsort(numbers, kind="stable")
+    rows = rows[order]
+    found, firsts = np.unique(numbers[order], return_index=True)
+    bounds = [*firsts.tolist(), len(rows)]
+    for number, first, stop in zip(found.tolist(), bounds, bounds[1:], strict=False):
+        yield number, rows[first:stop]
 
 
 class _Chains:

@@ -29,7 +29,8 @@ PREDICATE_MASK = 0xFF << 512
 UNIFORM_PREDICATE_MASK = 0xFF << 520
 ALL_REGISTERS = (1 << 528) - 1
 
-_NUMBERED = re.compile(r"\b(UR|UP|R|P)(\d{1,3})\b")
+# Quick to search for; where it finds more than registers, the plan's count tells. SR5 would be a special register.
+_NUMBERS = re.compile(r"(?<=[RP])(?<!SR)(\d+)")
 _HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
 
 
@@ -67,15 +68,9 @@ class Registers:
 def registers_of(opcode: str, operands: str) -> Registers:
     """Registers that `opcode operands` defines and uses, its guard predicate left out."""
     text = LABEL.sub("", operands) if "(" in operands else operands
-    parts = _NUMBERED.split(text)  # text, bank, number, text, bank, number, ... text
-    numbers = parts[2::3]
-    parts[2::3] = ["0"] * len(numbers)
-    shape = "".join(parts)
-    if opcode[0] != "T":  # a texture's component mask decides how much it writes
-        shape = _HEXADECIMAL.sub("0", shape)
-        if "." in shape:  # floating point constants are operands of their own
-            shape = ", ".join("0" if _is_number(piece) else piece for piece in shape.split(", "))
-    plan = _plan(opcode, shape)
+    parts = _NUMBERS.split(text)  # text, number, text, number, ... text
+    plan = _plan_of(opcode, "0".join(parts[::2]))
+    numbers = parts[1::2]
     if plan.reason is not None:
         return Registers(None, None, plan.reason)
     if plan.numbered != len(numbers):
@@ -105,6 +100,16 @@ def _is_number(piece: str) -> bool:
 def _last_immediate(text: str) -> int:
     last = text.rsplit(",", 1)[-1].strip()
     return int(last, 0) if re.fullmatch(r"0x[0-9a-f]+|\d+", last) else 0x7F
+
+
+@lru_cache(maxsize=65536)
+def _plan_of(opcode: str, text: str) -> Plan:
+    """The accesses of operands whose register numbers are all 0. Most texts with immediates share one shape."""
+    if opcode[0] != "T":  # a texture's component mask decides how much it writes
+        text = _HEXADECIMAL.sub("0", text)
+        if "." in text:  # floating point constants are operands of their own
+            text = ", ".join("0" if _is_number(piece) else piece for piece in text.split(", "))
+    return _plan(opcode, text)
 
 
 @lru_cache(maxsize=65536)
