@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -229,6 +229,7 @@ class _Decoder:
         low_words, high_words = words[:, 0].tolist() if hidden else [], words[:, 1].tolist() if hidden else []
         waiting: list[str] = []
         forms, guards = form[start : start + len(words)].tolist(), guard[start : start + len(words)].tolist()
+        form_ids = self._form_ids
         self._labels.setdefault(name, start)
         for pc, guarded, opcode, operands, label in text.lines:
             if label:
@@ -242,12 +243,12 @@ class _Decoder:
                 # .L_x_N is unique in the whole text, but a damaged one may repeat it: prefer the section's own.
                 self._labels[f"{name}\n{each}"] = self._labels[each] = start + row
             waiting.clear()
-            operands = operands.rstrip()
             descriptor = -1
             if hidden and ".64" in operands and "desc" not in operands and _HIDDEN_ADDRESS.search(operands):
                 is_load = opcode.startswith(("LDG.", "LD."))
                 descriptor = (low_words[row] >> 32 if is_load else high_words[row]) & 0x3F
-            forms[row] = self._form_id(opcode, operands, descriptor)
+            known = form_ids.get((opcode, operands, descriptor))
+            forms[row] = self._new_form(opcode, operands, descriptor) if known is None else known
             if guarded:
                 guards[row] = _guard_number(guarded)
             if opcode.startswith(_TRANSFERS):
@@ -255,17 +256,15 @@ class _Decoder:
         form[start : start + len(words)] = forms
         guard[start : start + len(words)] = guards
 
-    def _form_id(self, opcode: str, operands: str, descriptor: int) -> int:
-        key = (opcode, operands, descriptor)
-        known = self._form_ids.get(key)
-        if known is None:
-            known = self._form_ids[key] = len(self._forms)
-            registers = registers_of(opcode, operands)
-            if descriptor >= 0 and registers.uses is not None:
-                used = registers.uses | 3 << (BANK_START["UR"] + descriptor)
-                registers = Registers(registers.defines, used, registers.reason)
-            self._forms.append(Form(describe(opcode), operands, registers))
-        return known
+    def _new_form(self, opcode: str, operands: str, descriptor: int) -> int:
+        number = self._form_ids[opcode, operands, descriptor] = len(self._forms)
+        operands = operands.rstrip()
+        registers = registers_of(opcode, operands)
+        if descriptor >= 0 and registers.uses is not None:
+            used = registers.uses | 3 << (BANK_START["UR"] + descriptor)
+            registers = Registers(registers.defines, used, registers.reason)
+        self._forms.append(Form(describe(opcode), operands, registers))
+        return number
 
     def _note_target(self, row: int, home: str, opcode: str, operands: str, target: IntColumn) -> None:
         family = opcode.partition(".")[0]
@@ -312,6 +311,7 @@ class _Decoder:
         return tuple(CodeFunction(heads[row], row, end) for row, end in zip(rows, ends, strict=True))
 
 
+@lru_cache(maxsize=64)
 def _guard_number(text: str) -> int:
     negated = text.startswith("!")
     name = text.lstrip("!")
