@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks import database
 from benchmarks.client import BARE, KERNEL_LSP, MeasuringClient
+from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
 
@@ -45,7 +46,8 @@ async def first_diagnostics(nvcc: Path, folder: Path, n: int) -> Row:
     """didOpen of a new small kernel to its diagnostics, against `nvcc -cubin` alone with the same flags."""
     client = MeasuringClient()
     await client.start(KERNEL_LSP, folder, _environment(folder))
-    ours, alone = [], []
+    ours: list[float] = []
+    alone: list[float] = []
     for i in range(n + 2):  # the first two warm both up
         path = folder / f"first{i}.cu"
         path.write_text(SMALL_KERNEL.format(unique=f"{time.time_ns()}"))
@@ -68,6 +70,40 @@ async def first_diagnostics(nvcc: Path, folder: Path, n: int) -> Row:
         f"nvcc -cubin {statistics.median(alone) * 1e3:.0f} ms",
         "1.10x",
         ratio <= 1.10,
+    )
+
+
+async def instructions(nvcc: Path, nvdisasm: Path, folder: Path, n: int) -> Row:
+    """didOpen of a new tensor-core kernel to its instructions on lines, against nvcc and one nvdisasm run alone."""
+    client = MeasuringClient()
+    await client.start(KERNEL_LSP, folder, _environment(folder))
+    text = (Path(__file__).parents[1] / "examples" / "tensor_core_gemm.cu").read_text()
+    ours: list[float] = []
+    alone: list[float] = []
+    for i in range(n + 2):
+        path = folder / f"sass{i}.cu"
+        path.write_text(f"// {time.time_ns()}\n{text}")
+        began = time.perf_counter()
+        client.open(path)
+        took = await client.next_instructions(path, began) - began
+        other, cubin = folder / f"alone_sass{i}.cu", str(folder / "alone.cubin")
+        other.write_text(f"// {time.time_ns()}\n{text}")
+        began = time.perf_counter()
+        argv = [str(nvcc), *FLAGS, "-cubin", "-lineinfo", "-o", cubin, str(other)]
+        await asyncio.to_thread(subprocess.run, argv, check=True, cwd=folder)
+        argv = [str(nvdisasm), *ARGUMENTS, cubin]
+        await asyncio.to_thread(subprocess.run, argv, check=True, cwd=folder, stdout=subprocess.PIPE)
+        if i >= 2:
+            ours.append(took)
+            alone.append(time.perf_counter() - began)
+    await client.stop()
+    ratio = statistics.median(ours) / statistics.median(alone)
+    return Row(
+        "instructions on lines",
+        f"{statistics.median(ours) * 1e3:.0f} ms = {ratio:.2f}x",
+        f"nvcc and nvdisasm {statistics.median(alone) * 1e3:.0f} ms",
+        "1.15x",
+        ratio <= 1.15,
     )
 
 
@@ -176,13 +212,15 @@ def command_of_10000(folder: Path, n: int) -> list[Row]:
 
 
 async def _main(n: int) -> int:
-    nvcc = (await Pipeline().toolchain(Settings())).nvcc
-    if nvcc is None:
-        raise SystemExit("nvcc not found: pip install 'kernel-lsp[cuda]'")
+    tools = await Pipeline().toolchain(Settings())
+    nvcc, nvdisasm = tools.nvcc, tools.nvdisasm
+    if nvcc is None or nvdisasm is None:
+        raise SystemExit("nvcc or nvdisasm not found: pip install 'kernel-lsp[cuda]'")
     with tempfile.TemporaryDirectory(prefix="kernel-lsp-bench-") as name:
         folder = Path(name)
         rows = [
             await first_diagnostics(nvcc.path, folder, n),
+            await instructions(nvcc.path, nvdisasm.path, folder, n),
             await unchanged_save(folder, n),
             await hover_during_build(folder, 20 * n),
             await initialize(folder, n),

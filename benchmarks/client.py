@@ -21,6 +21,7 @@ class MeasuringClient:
     def __init__(self) -> None:
         self._client = LanguageClient("benchmark", "1")
         self._diagnostics: dict[str, list[tuple[float, types.PublishDiagnosticsParams]]] = {}
+        self._instructions: dict[str, list[float]] = {}
         self._changed = asyncio.Condition()
 
         @self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -28,6 +29,13 @@ class MeasuringClient:
             self._diagnostics.setdefault(params.uri, []).append((time.perf_counter(), params))
             async with self._changed:
                 self._changed.notify_all()
+
+        @self._client.feature("kernelLsp/status")
+        async def status(params: Any) -> None:
+            if params.instructions:
+                self._instructions.setdefault(params.uri, []).append(time.perf_counter())
+                async with self._changed:
+                    self._changed.notify_all()
 
         @self._client.feature(types.WORKSPACE_CONFIGURATION)
         def configuration(params: types.ConfigurationParams) -> list[Any]:
@@ -42,6 +50,7 @@ class MeasuringClient:
                 capabilities=types.ClientCapabilities(),
                 root_uri=folder.as_uri(),
                 workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)],
+                initialization_options={"status": True},
             )
         )
         took = time.perf_counter() - began
@@ -67,6 +76,16 @@ class MeasuringClient:
 
         def come() -> list[float]:
             return [when for when, _ in self._diagnostics.get(path.as_uri(), []) if when > after]
+
+        async with self._changed:
+            await asyncio.wait_for(self._changed.wait_for(come), 120)
+        return come()[0]
+
+    async def next_instructions(self, path: Path, after: float) -> float:
+        """When the instructions of the file's build were there, after a moment of `time.perf_counter()`."""
+
+        def come() -> list[float]:
+            return [when for when in self._instructions.get(path.as_uri(), []) if when > after]
 
         async with self._changed:
             await asyncio.wait_for(self._changed.wait_for(come), 120)

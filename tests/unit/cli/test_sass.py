@@ -1,0 +1,120 @@
+"""`kernel-lsp sass`: text and JSON of real builds, and what it says when there are no instructions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel_lsp.project.toolchain import MissingTool, Toolchain
+from kernel_lsp.session.pipeline import Pipeline
+from tests.unit.cli.test_check import run
+
+SOURCE = """__device__ __forceinline__ float load(const float* x, int i) { return x[i]; }
+
+template <int N>
+__global__ void __launch_bounds__(256) row_sum(const float* x, float* y, int n)
+{
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int i = 0; i < n; i++) {
+        sum += load(x, i * N + threadIdx.x);
+    }
+    y[threadIdx.x] = sum;
+}
+
+template __global__ void row_sum<32>(const float*, float*, int);
+template __global__ void row_sum<64>(const float*, float*, int);
+"""
+KEYS = {
+    *("pc", "text", "opcode", "class", "bytes", "predicate", "stall", "yield", "wait", "read_barrier", "write_barrier"),
+    *("live_registers", "file", "line", "inlined_at", "loop_depth", "samples", "by_reason"),
+}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "row_sum.cu"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_json_holds_the_contract(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "sass", source, "--format", "json", "--arch", "sm_86")
+    assert status == 0
+    value = json.loads(out)
+    assert [kernel["short_name"] for kernel in value["kernels"]] == ["row_sum<32>", "row_sum<64>"]
+    kernel = value["kernels"][0]
+    assert kernel["arch"] == "sm_86"
+    assert all(each.keys() == KEYS for each in kernel["instructions"])
+    [load] = [each for each in kernel["instructions"] if each["opcode"].startswith("LDG")]
+    assert (load["class"], load["bytes"], load["loop_depth"]) == ("global_load", 4, 1)
+    assert (load["file"], load["line"]) == (str(source), 1)
+    assert load["inlined_at"] == [{"file": str(source), "line": 9}]
+    [add] = [each for each in kernel["instructions"] if each["opcode"] == "FADD"]
+    assert load["write_barrier"] in add["wait"]
+    assert all(isinstance(each["live_registers"], int) for each in kernel["instructions"])
+
+
+def test_one_kernel_by_name(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "sass", source, "--kernel", "row_sum<64>", "--arch", "sm_86")
+    assert status == 0
+    assert out.startswith("// void row_sum<64>(float const*, float*, int)\n// sm_86, ")
+    assert "row_sum<32>" not in out
+    assert "l.1 <- l.9" in out
+    status, _, err = run(capsys, "sass", source, "--kernel", "absent", "--arch", "sm_86")
+    assert status == 2
+    assert "no kernel named 'absent'" in err
+    assert "row_sum<32>" in err
+
+
+def test_a_file_that_does_not_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.cu"
+    path.write_text("__global__ void broken(float* x) { x[0] = missing; }\n")
+    status, out, err = run(capsys, "sass", path)
+    assert (status, out) == (2, "")
+    assert "could not be built" in err
+    assert err.count("\n") == 1
+
+
+@pytest.fixture
+def no_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Pipeline._toolchain
+    missing = MissingTool("nvdisasm", (), "nvdisasm not found. Install it with: pip install 'kernel-lsp[cuda]'.")
+
+    async def without(self: Pipeline, *arguments: Any) -> Toolchain:
+        return replace(await found(self, *arguments), nvdisasm=None, missing=(missing,))
+
+    monkeypatch.setattr(Pipeline, "_toolchain", without)
+
+
+@pytest.mark.usefixtures("no_nvdisasm")
+def test_without_nvdisasm_the_rest_is_there(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "check", source, "--format", "json", "--arch", "sm_86", "--fail-on", "never")
+    assert status == 0
+    assert err == "kernel-lsp: nvdisasm not found. Install it with: pip install 'kernel-lsp[cuda]'.\n"
+    [file] = json.loads(out)["files"]
+    for kernel in file["kernels"]:
+        assert kernel["resources"]["registers"] > 0
+        assert kernel["mix"] is None
+        assert "pip install" in kernel["mix_why"]
+    status, out, err = run(capsys, "sass", source, "--arch", "sm_86")
+    assert (status, out) == (3, "")
+    assert "pip install 'kernel-lsp[cuda]'" in err
+
+
+def test_check_has_mix_loops_and_pressure(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "check", source, "--format", "json", "--arch", "sm_86", "--fail-on", "never")
+    assert status == 0
+    for kernel in json.loads(out)["files"][0]["kernels"]:
+        assert kernel["mix"]["LDG"] == kernel["mix"]["FADD"] == 1
+        [loop] = kernel["loops"]
+        assert (loop["first_line"], loop["last_line"], loop["depth"], loop["innermost"]) == (8, 9, 1, True)
+        assert (loop["compute_op"], loop["compute_ops"], loop["load_ops"], loop["load_bytes"]) == ("FADD", 1, 1, 4)
+        assert (loop["ratio"], loop["class"], loop["cp_async"]) == (1.0, "low", None)
+        assert loop["cp_async_why"] == "the loop stores nothing to shared memory"
+        assert kernel["pressure"]["peak_registers"] <= kernel["resources"]["registers"]
+        assert kernel["pressure"]["line"] in range(1, 12)
