@@ -26,9 +26,10 @@ def code_actions(server: KernelLspServer, params: types.CodeActionParams) -> lis
     actions = [
         _report(kind, f"Write bottleneck report of {k.binary.short_name}", document.uri, k.binary.mangled) for k in here
     ]
-    if params.context.trigger_kind != types.CodeActionTriggerKind.Automatic:  # no light bulb on every line
+    is_asked = params.context.trigger_kind != types.CodeActionTriggerKind.Automatic  # no light bulb on every line
+    if is_asked:
         actions.append(_report(kind, "Write bottleneck report of this file", document.uri, None))
-    if server.opens_sass and document.coded is not None:
+    if server.opens_sass and (here or is_asked):
         actions += [_sass(kind, kernel, document.uri) for kernel in _kernels_at(document, line)]
     return actions
 

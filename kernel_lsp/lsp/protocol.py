@@ -51,6 +51,8 @@ class KernelLspProtocol(LanguageServerProtocol):
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Decode a message; a request that does not fit its type is answered here, then dropped."""
+        if "method" in data and self.get_message_type(data["method"]) is None:
+            data.setdefault("params", None)  # JSON-RPC lets them be left out, pygls does not for names of our own
         try:
             return super().structure_message(data)
         except JsonRpcException:

@@ -45,8 +45,8 @@ def name(text: str) -> str:
     return plain if plain == text else code_span(text)
 
 
-def fenced(lines: list[str], language: str = "") -> str:
-    """A fenced block whose content cannot end it."""
+def fenced(lines: list[str], language: str = "text") -> str:
+    """A fenced block whose content cannot end it. Without a language, VS Code colours it as the editor's own."""
     plain = [_CONTROL.sub(" ", line) for line in lines]
     longest = max((len(run) for line in plain for run in re.findall(r"`{3,}", line)), default=2)
     fence = "`" * (longest + 1)

@@ -68,6 +68,6 @@ class FileOutcome:
                 found.append("1 device function" if n_functions == 1 else f"{n_functions} device functions")
             return ", ".join(found)
         if self.build is None:
-            return "not built"
+            return self.findings[0].message if self.findings else "not built"
         said = {"failed": "build failed", "timeout": "build stopped at its time limit", "tool missing": "no compiler"}
         return said.get(self.build.status, "nothing to build")

@@ -16,10 +16,7 @@ def remapped_findings(document: OpenDocument, latest: FileOutcome, good: FileOut
     yield from _moved(document, latest, latest.findings)
     if good is not None and good is not latest and good.analysis is not None:
         when = good.ended_at.strftime("%H:%M")
-        stale = (
-            replace(finding, message=f"{finding.message} (from the build of {when})")
-            for finding in good.analysis.findings
-        )
+        stale = (replace(finding, message=f"of {when}: {finding.message}") for finding in good.analysis.findings)
         yield from _moved(document, good, stale)
 
 

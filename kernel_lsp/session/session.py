@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kernel_lsp.findings.finding import Finding
+from kernel_lsp.session.conclude import failed_outcome
 from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
@@ -248,6 +249,13 @@ class AnalysisSession:
                 self._reading[key] = reading
                 self._to_end.add(reading)
                 reading.add_done_callback(self._to_end.discard)
+        except Exception:
+            logger.exception("the analysis of %s ended in an unexpected error", document.uri)
+            if self._documents.get(key) is document:
+                outcome = failed_outcome(
+                    str(document.path or ""), "kernel-lsp met an error of its own; its log says where, please report it"
+                )
+                self._accept(key, document, outcome, is_first=True)
         finally:
             self._listener.run_ended(document, outcome)
 

@@ -220,3 +220,11 @@ async def test_tcp(tmp_path: Path) -> None:
     assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"Content-Length")
     writer.close()
     assert await asyncio.wait_for(process.wait(), 10) == 1
+
+
+async def test_a_request_of_our_own_may_leave_out_its_params(server: RawServer) -> None:
+    await server.initialize()
+    server.send_bytes(json.dumps({"jsonrpc": "2.0", "id": "gpus", "method": "kernelLsp/gpus"}).encode())
+    answer = await server.answer("gpus")  # type: ignore[arg-type]
+    assert {"name": "GeForce RTX 3070 Ti", "arch": "sm_86"} in answer["result"]
+    assert await server.end() == 0

@@ -94,7 +94,7 @@ def test_hover_lists_every_limit_and_marks_those_that_decide() -> None:
         "*from the build of 14:02*\n\n"
         "Block 256 from l.41.  \n"
         "100 % theoretical occupancy: 6 blocks/SM, 48 of 48 warps. Limited by registers and warps.\n\n"
-        "```\n"
+        "```text\n"
         "limit      uses             blocks/SM\n"
         "registers  36 per thread            6   <- limit\n"
         "warps      8 per block              6   <- limit\n"
