@@ -18,15 +18,19 @@ logger = logging.getLogger(__name__)
 
 SHOW_AFTER_S = 1.0
 BUILD_TITLE = "Building device code"
+READ_TITLE = "Reading instructions"
 
 
 class RunProgress:
     """Begins after a second unless the run has ended by then."""
 
-    def __init__(self, server: KernelLspServer, document: OpenDocument, run: asyncio.Task[object]) -> None:
+    def __init__(
+        self, server: KernelLspServer, document: OpenDocument, run: asyncio.Task[object], title: str = BUILD_TITLE
+    ) -> None:
         self._server = server
         self._name = document.path.name if document.path is not None else document.uri
         self._run = run
+        self._title = title
         self._token = str(uuid.uuid4())
         self._begun = False
         self._ended = False
@@ -50,7 +54,7 @@ class RunProgress:
             return
         self._begun = True
         progress.begin(
-            self._token, types.WorkDoneProgressBegin(title=BUILD_TITLE, message=self._name, cancellable=True)
+            self._token, types.WorkDoneProgressBegin(title=self._title, message=self._name, cancellable=True)
         )
 
     def end(self, outcome: FileOutcome | None) -> None:

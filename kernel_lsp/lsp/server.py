@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 
 from kernel_lsp import __version__
 from kernel_lsp.lsp.diagnostics import publish
-from kernel_lsp.lsp.progress import RunProgress
+from kernel_lsp.lsp.progress import READ_TITLE, RunProgress
 from kernel_lsp.lsp.protocol import KernelLspProtocol, tolerant_converter
 from kernel_lsp.lsp.status import send_status
 
@@ -103,6 +103,10 @@ class KernelLspServer(LanguageServer):
         send_status(self, document, "idle")
         if outcome is not None:
             self.refresh_views(hints=not outcome.more_to_come)
+
+    def reading_started(self, document: OpenDocument, reading: asyncio.Task[object]) -> None:
+        progress = RunProgress(self, document, reading, READ_TITLE)
+        reading.add_done_callback(lambda done: progress.end(None if done.cancelled() else document.last))
 
     def instructions_read(self, document: OpenDocument) -> None:
         send_status(self, document, "idle")

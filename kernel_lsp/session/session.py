@@ -49,6 +49,9 @@ class SessionListener(Protocol):
     def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
         """A run ended; None: it was stopped, or a newer request made it pointless."""
 
+    def reading_started(self, document: OpenDocument, reading: asyncio.Task[object]) -> None:
+        """The instructions of a build that was published are being read; cancelling `reading` stops it."""
+
     def instructions_read(self, document: OpenDocument) -> None:
         """The document's latest outcome now has its instructions, or says why not; its run had ended before."""
 
@@ -248,6 +251,7 @@ class AnalysisSession:
                 reading = asyncio.create_task(self._read_instructions(key, document, generation, phases))
                 self._reading[key] = reading
                 self._to_end.add(reading)
+                self._listener.reading_started(document, reading)
                 reading.add_done_callback(self._to_end.discard)
         except Exception:
             logger.exception("the analysis of %s ended in an unexpected error", document.uri)

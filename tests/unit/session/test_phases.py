@@ -40,6 +40,9 @@ class Listener:
     def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
         self.ended.append(outcome)
 
+    def reading_started(self, document: OpenDocument, reading: asyncio.Task[object]) -> None:
+        """Nothing to keep."""
+
     def instructions_read(self, document: OpenDocument) -> None:
         self.read.append(document)
 
