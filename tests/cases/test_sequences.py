@@ -285,8 +285,9 @@ async def test_45_cancel_leaves_nothing(start: Start, tmp_path: Path) -> None:
     other.open("heavy.cu")
     await _until(working, 30)
     await other.server.kill()
-    await start(case.root, SM_90, **environment)  # cleans up behind the one that was killed
-    await _until(nothing, 2)
+    # The next one cleans up behind it, when it has started (what it loads first takes its time on a busy machine).
+    await start(case.root, SM_90, **environment)
+    await _until(nothing, 20)
 
 
 async def test_published_to_the_uri_that_the_editor_opened(start: Start, tmp_path: Path) -> None:
