@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_KEPT_INSTRUCTIONS = 1_000_000
 _N_AT_ONCE = 1
+# nvdisasm takes about half a second for a MB of cubin; on some damaged ones it never ends.
+_TIME_LIMIT_S, _TIME_LIMIT_S_PER_MIB = 30.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,10 @@ class InstructionReader:
         self, cubin: bytes, toolchain: Toolchain, document: Path, store: BuildStore, time_limit_s: float
     ) -> Instructions:
         """The instructions of a cubin; without nvdisasm their lines alone, and a notice. Raises CancelledError only."""
+        limit_s = min(time_limit_s, _TIME_LIMIT_S + _TIME_LIMIT_S_PER_MIB * len(cubin) / (1 << 20))
         async with self._turn:
             text = await disassemble(
-                cubin, toolchain, store, ARGUMENTS, time_limit_s=time_limit_s, environment=self._environment
+                cubin, toolchain, store, ARGUMENTS, time_limit_s=limit_s, environment=self._environment
             )
             notice = text.reason or None
             try:
