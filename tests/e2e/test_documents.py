@@ -97,7 +97,9 @@ async def test_save_is_answered_with_new_numbers(client: KernelClient, tmp_path:
     assert client.capabilities is not None
     workspace = client.capabilities.workspace
     if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
-        await client.wait_until(lambda: types.WORKSPACE_CODE_LENS_REFRESH in client.refreshes, "a refresh of the lenses")
+        await client.wait_until(
+            lambda: types.WORKSPACE_CODE_LENS_REFRESH in client.refreshes, "a refresh of the lenses"
+        )
 
 
 async def test_results_follow_unsaved_edits(client: KernelClient, tmp_path: Path) -> None:
