@@ -13,19 +13,19 @@ count as one), and one loop with several entries where it is not.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from kernel_lsp.cubin.sass import INSTRUCTION_BYTES, NEVER_GUARD, NO_GUARD, Code, Sass
+from kernel_lsp.cubin.sass import ALWAYS_GUARD, INSTRUCTION_BYTES, NEVER_GUARD, NO_GUARD, NO_TARGET, Code, Sass
 
-_ALWAYS_GUARD = 7  # @PT
 _LEAVES = {"EXIT", "RET", "KILL"}
 _BRANCHES = {"BRA", "JMP", "BRX", "BRXU", "JMX"}
 _CONDITIONS = ("P", "!P", "UP", "!UP", "UR", "~UR", "R", "~R")
-_ENDS = _LEAVES | _BRANCHES | {"CALL", "WARPSYNC"}
+_ENDS = _LEAVES | _BRANCHES | {"CALL", "WARPSYNC", "ENDCOLLECTIVE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Flow:
 
     def block_of(self, row: int) -> int:
         """The block that holds a row."""
-        return int(np.searchsorted(np.asarray(self.starts), row, side="right")) - 1
+        return bisect_right(self.starts, row) - 1
 
     def rows(self, block: int) -> range:
         """The rows of a block."""
@@ -104,6 +104,7 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
     exits: dict[int, tuple[int, ...]] = {}
     calls: list[Call] = []
     unknown: list[int] = []
+    behind_collective = NO_TARGET
     for row, name in enumerate(families, first):
         if name not in _ENDS:
             continue
@@ -111,7 +112,7 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
         if guard == NEVER_GUARD:
             continue
         target = int(sass.target[row])
-        always = guard in (NO_GUARD, _ALWAYS_GUARD)
+        always = guard in (NO_GUARD, ALWAYS_GUARD)
         reached: list[int] = []
         if name in _BRANCHES:
             always = always and not _has_condition(sass.forms[int(sass.form[row])].operands)
@@ -122,9 +123,12 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
             calls.append(Call(row, target if target >= 0 else None))
             always = False
         elif name == "WARPSYNC":
-            if target < 0:
-                continue
-            reached, always = [target], False
+            # WARPSYNC.COLLECTIVE R4, `(x): threads run on together, and from ENDCOLLECTIVE each goes to x.
+            behind_collective = target if target >= 0 else behind_collective
+            continue
+        elif name == "ENDCOLLECTIVE":
+            always = behind_collective >= 0
+            reached = [behind_collective] if always else []
         if not always:
             reached = [*reached, row + 1]
         inside = tuple(dict.fromkeys(each for each in reached if first <= each < end))

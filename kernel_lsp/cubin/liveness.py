@@ -3,7 +3,8 @@
 A register is live where a value written earlier may still be read; one that nothing has written yet is not, though a
 write under a guard may be all that stands before its use. An instruction's count is of the registers that are occupied
 while it runs: live before it, live behind it, or written by it (so an unused result counts where it is written), as in
-nvdisasm's life ranges. A write under a guard, uniform or not, does not end an earlier value's life.
+nvdisasm's life ranges. A write under a guard ends an earlier value's life only where all that reads the register behind
+it runs under the same guard (see `guarded_writes`).
 
 Calls: a function in the same section is analysed with its caller (what it reads, what it leaves alone, what its
 callers still need when it returns), so arguments and results in any register are seen. For a call to code outside
@@ -13,13 +14,14 @@ the stack pointer, is occupied to the end of every kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from kernel_lsp.cubin.flow import Flow
+from kernel_lsp.cubin.guarded_writes import all_ending, without_needed
 from kernel_lsp.cubin.operands import (
     ALL_REGISTERS,
     BANK_START,
@@ -28,9 +30,8 @@ from kernel_lsp.cubin.operands import (
     UNIFORM_MASK,
     UNIFORM_PREDICATE_MASK,
 )
-from kernel_lsp.cubin.sass import NEVER_GUARD, NO_GUARD, Sass, guard_bit
-
-STACK_POINTER = 1 << 1
+from kernel_lsp.cubin.register_flow import STACK_POINTER, BlockFlow, CallEffect, CallModel, Transfer, written_before
+from kernel_lsp.cubin.sass import Sass
 
 
 def _run(bank: str, first: int, last: int) -> int:
@@ -41,26 +42,7 @@ def _run(bank: str, first: int, last: int) -> int:
 CALL_CLOBBERS = (
     _run("R", 0, 0) | _run("R", 3, 15) | _run("P", 0, 6) | _run("UR", 4, 35) | _run("UP", 0, 0)
 )  # fmt: skip
-_ALWAYS_GUARD = 7
 _MASKS = (GENERAL_MASK, PREDICATE_MASK, UNIFORM_MASK, UNIFORM_PREDICATE_MASK)
-
-
-@dataclass(frozen=True, slots=True)
-class CallEffect:
-    """What a call does to the registers around it.
-
-    `reads`: needed before it; `keeps`: of those needed behind it, the ones needed before it too; `writes`: occupied by
-    the call itself; `creates`: may hold a value behind it.
-    """
-
-    reads: int
-    keeps: int
-    writes: int
-    creates: int
-
-
-# (row of the call) -> its effect.
-CallModel = Callable[[int], CallEffect]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,59 +64,47 @@ class Liveness:
 
 def live_registers(sass: Sass, flow: Flow) -> Liveness:
     """Occupied registers per instruction of the section of `flow`, with the calls inside it followed."""
+    found = occupied_registers(sass, flow)
+    return _unknown(found) if isinstance(found, str) else _counted(flow, found[0])
+
+
+def occupied_registers(sass: Sass, flow: Flow) -> tuple[list[int], list[int]] | str:
+    """Per row of the section: the registers occupied, and those that some path to and including the row has written.
+
+    Rows of unreachable blocks hold 0. A text instead: why an instruction's registers are not known.
+    """
     if flow.unknown_branches:
-        return _unknown("an indirect branch whose targets are not known")
+        return "an indirect branch whose targets are not known"
     work = Transfer.of(sass, flow)
     if isinstance(work, str):
-        return _unknown(work)
+        return work
     returns = _ReturnSites.of(sass, flow)
-    effects = _summaries(work, flow, returns)
+    work = all_ending(work)
+    blocks = BlockFlow(work, flow, returns.rows)
+    while True:
+        solution = _solved(work, flow, blocks, returns)
+        work, changed = without_needed(work, flow, blocks, *solution)
+        if not changed:
+            return _occupied(work, flow, *solution)
+        blocks.update(work, changed)
+
+
+def _solved(
+    work: Transfer, flow: Flow, blocks: BlockFlow, returns: _ReturnSites
+) -> tuple[CallModel, dict[int, int], list[int]]:
+    """Effects of calls, registers live behind each RET, and those live at the start of each block."""
+    effects = _summaries(work, flow, blocks, returns)
     exit_live = dict.fromkeys(returns.rows, STACK_POINTER)
     while True:
-        live_in = solve(work, flow, effects, exit_live)
-        needed = _needed_on_return(work, flow, effects, live_in, returns)
+        live_in = blocks.solve(effects, exit_live)
+        needed = _needed_on_return(flow, live_in, returns)
         if needed == exit_live:
-            break
+            return effects, exit_live, live_in
         exit_live = needed
-    occupied, _ = occupied_sets(work, flow, effects, exit_live, live_in)
-    return _counted(flow, occupied)
 
 
 def _unknown(why: str) -> Liveness:
     return Liveness(None, None, None, None, None, None, why)
-
-
-@dataclass(frozen=True, eq=False)
-class Transfer:
-    """Per row of the section: registers written, those whose earlier value ends there, and registers read."""
-
-    first: int
-    writes: list[int]
-    kills: list[int]
-    reads: list[int]
-    call_rows: frozenset[int]
-    exit_rows: frozenset[int]  # EXIT: the stack pointer is occupied up to there
-
-    @classmethod
-    def of(cls, sass: Sass, flow: Flow) -> Transfer | str:
-        """The section's transfer, or why an instruction's registers are not known."""
-        first, end = flow.code.start, flow.code.padding
-        forms = sass.forms
-        writes: list[int] = []
-        kills: list[int] = []
-        reads: list[int] = []
-        for form, guard in zip(sass.form[first:end].tolist(), sass.guard[first:end].tolist(), strict=True):
-            registers = forms[form].registers
-            written, read = registers.defines, registers.uses
-            if written is None or read is None:
-                return registers.reason or "registers not known"
-            if guard == NEVER_GUARD:
-                written = read = 0
-            writes.append(written)
-            kills.append(written if guard in (NO_GUARD, _ALWAYS_GUARD) else 0)
-            reads.append(read | guard_bit(guard))
-        exits = frozenset(row for row, name in enumerate(sass.families(first, end), first) if name == "EXIT")
-        return cls(first, writes, kills, reads, frozenset(call.row for call in flow.calls), exits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +136,7 @@ def _outside_call(work: Transfer, row: int) -> CallEffect:
     )
 
 
-def _summaries(work: Transfer, flow: Flow, returns: _ReturnSites) -> CallModel:
+def _summaries(work: Transfer, flow: Flow, blocks: BlockFlow, returns: _ReturnSites) -> CallModel:
     """Effects of the section's calls: reads = live at the entry with nothing needed behind, keeps = with everything."""
     entries = sorted({callee for callee in returns.callees.values() if callee is not None})
     reads = dict.fromkeys(entries, 0)
@@ -182,8 +152,8 @@ def _summaries(work: Transfer, flow: Flow, returns: _ReturnSites) -> CallModel:
         return CallEffect(reads[callee] | work.reads[row - work.first], keeps[callee], 0, created)
 
     while entries:
-        nothing = solve(work, flow, effect, dict.fromkeys(returns.rows, 0))
-        everything = solve(work, flow, effect, dict.fromkeys(returns.rows, ALL_REGISTERS))
+        nothing = blocks.solve(effect, dict.fromkeys(returns.rows, 0))
+        everything = blocks.solve(effect, dict.fromkeys(returns.rows, ALL_REGISTERS))
         new_reads = {entry: nothing[flow.block_of(entry)] for entry in entries}
         new_keeps = {entry: everything[flow.block_of(entry)] for entry in entries}
         if new_reads == reads and new_keeps == keeps:
@@ -193,9 +163,7 @@ def _summaries(work: Transfer, flow: Flow, returns: _ReturnSites) -> CallModel:
     return effect
 
 
-def _needed_on_return(
-    work: Transfer, flow: Flow, effects: CallModel, live_in: list[int], returns: _ReturnSites
-) -> dict[int, int]:
+def _needed_on_return(flow: Flow, live_in: list[int], returns: _ReturnSites) -> dict[int, int]:
     """What is live behind each RET: what the callers of its function need; a function that only calls from outside
     or through a register enter gets what the unknown calls of the section need."""
     behind: dict[int | None, int] = {}
@@ -209,63 +177,16 @@ def _needed_on_return(
     return {row: behind.get(returns.function_of[row], unknown) | STACK_POINTER for row in returns.rows}
 
 
-def solve(work: Transfer, flow: Flow, effects: CallModel, exit_live: Mapping[int, int]) -> list[int]:
-    """Registers live at the start of each block; `exit_live` is what is live behind each RET row."""
-    count = len(flow)
-    gains = [0] * count
-    passes = [0] * count
-    for block in range(count):
-        gained, passed = 0, ALL_REGISTERS
-        for row in reversed(flow.rows(block)):
-            at = row - work.first
-            if row in work.call_rows:
-                effect = effects(row)
-                gained = effect.reads | gained & effect.keeps
-                passed &= effect.keeps
-                continue
-            if row in exit_live:
-                gained |= exit_live[row]
-            elif row in work.exit_rows:
-                gained |= STACK_POINTER
-            kept = ~work.kills[at]
-            gained = work.reads[at] | gained & kept
-            passed &= kept
-        gains[block], passes[block] = gained, passed
-    predecessors: list[list[int]] = [[] for _ in range(count)]
-    for block, targets in enumerate(flow.successors):
-        for target in targets:
-            predecessors[target].append(block)
-    live_in = gains[:]
-    waiting = list(range(count))
-    queued = [True] * count
-    while waiting:
-        block = waiting.pop()
-        queued[block] = False
-        out = 0
-        for target in flow.successors[block]:
-            out |= live_in[target]
-        new = gains[block] | out & passes[block]
-        if new != live_in[block]:
-            live_in[block] = new
-            for before in predecessors[block]:
-                if not queued[before]:
-                    queued[before] = True
-                    waiting.append(before)
-    return live_in
-
-
-def occupied_sets(
+def _occupied(
     work: Transfer, flow: Flow, effects: CallModel, exit_live: Mapping[int, int], live_in: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Per row of the section, from the sets at the blocks' starts: the registers occupied, and those that some path
-    to and including the row has written. Rows of unreachable blocks hold 0."""
     occupied = [0] * (flow.code.padding - flow.code.start)
     existing = occupied[:]
-    written_before = _written_before(work, flow, effects)
+    exists_at_start = written_before(work, flow, effects)
     for block in range(len(flow)):
         if not flow.reachable[block]:
             continue
-        exists = written_before[block]
+        exists = exists_at_start[block]
         for row in flow.rows(block):
             exists |= effects(row).creates if row in work.call_rows else work.writes[row - work.first]
             existing[row - work.first] = exists
@@ -274,17 +195,9 @@ def occupied_sets(
             live |= live_in[target]
         for row in reversed(flow.rows(block)):
             at = row - work.first
-            if row in work.call_rows:
-                effect = effects(row)
-                behind, written = live, effect.writes
-                live = effect.reads | live & effect.keeps
-            else:
-                if row in exit_live:
-                    live |= exit_live[row]
-                elif row in work.exit_rows:
-                    live |= STACK_POINTER
-                behind, written = live, work.writes[at]
-                live = work.reads[at] | live & ~work.kills[at]
+            behind = live | exit_live.get(row, STACK_POINTER if row in work.exit_rows else 0)
+            written = effects(row).writes if row in work.call_rows else work.writes[at]
+            live = work.live_before(row, live, effects, exit_live)
             occupied[at] = (behind | live | written) & existing[at]
     return occupied, existing
 
@@ -305,24 +218,3 @@ def _counted(flow: Flow, occupied: list[int]) -> Liveness:
         peak_row=flow.code.start + peak_at if size else None,
         why=None,
     )
-
-
-def _written_before(work: Transfer, flow: Flow, effects: CallModel) -> list[int]:
-    """Registers that some path to the start of each block has written; all, in functions that are called."""
-    count = len(flow)
-    written = [0] * count
-    for block in range(count):
-        for row in flow.rows(block):
-            written[block] |= effects(row).creates if row in work.call_rows else work.writes[row - work.first]
-    before = [0] * count
-    for root in flow.roots[1:]:
-        before[root] = ALL_REGISTERS
-    waiting = list(range(count))
-    while waiting:
-        block = waiting.pop()
-        out = before[block] | written[block]
-        for target in flow.successors[block]:
-            if out & ~before[target]:
-                before[target] |= out
-                waiting.append(target)
-    return before

@@ -25,6 +25,7 @@ NO_TARGET = -1
 UNKNOWN_TARGET = -2
 # Guards as numbers: predicate 0-7 (7 is PT), plus 8 where negated, plus 16 for a uniform one; -1: none.
 NO_GUARD = -1
+ALWAYS_GUARD = 7  # @PT
 NEVER_GUARD = 15  # @!PT: the instruction is never executed
 _GUARD_NEGATED, _GUARD_UNIFORM = 8, 16
 
@@ -153,6 +154,11 @@ def guard_bit(guard: int) -> int:
     if guard == NO_GUARD or guard & 7 == 7:
         return 0
     return 1 << (BANK_START["UP" if guard & _GUARD_UNIFORM else "P"] + (guard & 7))
+
+
+def opposite_guard(guard: int) -> int:
+    """The guard that holds exactly where this one does not."""
+    return guard ^ _GUARD_NEGATED
 
 
 def decode_sass(elf: CubinElf, disassembly: str) -> Sass:

@@ -1,4 +1,4 @@
-"""Blocks, loops, live registers, barrier producers and loop work of small listings, expected by hand."""
+"""Blocks, loops, barrier producers and loop work of small listings, expected by hand."""
 
 from __future__ import annotations
 
@@ -63,6 +63,13 @@ def test_conditional_branches_without_guard_fall_through() -> None:
     assert all(flow.reachable)
 
 
+def test_collective_goes_on_where_its_warpsync_says() -> None:
+    """No thread jumps over the collective: all of it runs, and then what WARPSYNC names."""
+    _, flow = flow_of("WARPSYNC.COLLECTIVE R4, `(.L_x_0)\nELECT P0, URZ, PT\nENDCOLLECTIVE\nNOP\n.L_x_0:\nEXIT")
+    assert flow.successors == ((2,), (2,), ())
+    assert flow.reachable == (True, False, True)
+
+
 def test_indirect_branch_is_unknown_until_the_attribute_tells() -> None:
     text = "BRX R2 -0x10\n.L_x_0:\nMOV R0, R1\n.L_x_1:\nEXIT"
     sass, flow = flow_of(text)
@@ -73,54 +80,6 @@ def test_indirect_branch_is_unknown_until_the_attribute_tells() -> None:
     known = control_flow(sass, sass.codes[0], {0: (16, 32)})
     assert known.unknown_branches == ()
     assert known.successors[0] == (1, 2)
-
-
-def test_live_registers_by_hand() -> None:
-    sass, flow = flow_of("""
-    S2R R2, SR_TID.X
-    LDG.E.64 R4, desc[UR4][R2.64]
-    FADD R6, R4, R5
-    MOV R9, R6
-    STG.E desc[UR4][R2.64], R6
-    EXIT
-""")
-    # R2 | R2 R4 R5 (R3 is never written) | R2 R4 R5 R6 | R2 R6 R9 (R9 is unused but written) | R2 R6 | none but R1,
-    # which this listing never writes.
-    assert live_registers(sass, flow).general.tolist() == [1, 3, 4, 3, 2, 0]  # type: ignore[union-attr]
-
-
-def test_guarded_write_keeps_the_value_it_may_replace() -> None:
-    for guard in ("@P0", "@!UP0"):
-        sass, flow = flow_of(f"MOV R2, 0x1\nMOV R3, 0x2\n{guard} MOV R2, 0x3\nFADD R4, R2, R3\nEXIT")
-        assert live_registers(sass, flow).general.tolist()[:4] == [1, 2, 2, 3]  # type: ignore[union-attr]
-
-
-def test_calls_inside_the_section_are_followed() -> None:
-    """R7 is needed across the call and left alone by it, R8 and R9 are its argument and result, R5 is not needed."""
-    sass, flow = flow_of(
-        """
-    MOV R7, 0x1
-    MOV R8, 0x2
-    CALL.REL.NOINC `(callee)
-    FADD R5, R7, R9
-    EXIT
-callee:
-    FADD R9, R8, R8
-    RET.REL.NODEC R20 `(k)
-""",
-        functions={"callee": 5 * 16},
-    )
-    counts = live_registers(sass, flow).general
-    assert counts is not None
-    assert counts.tolist()[:4] == [1, 2, 3, 3]  # R7 | R7 R8 | R7 R8 R9 | R7 R9 R5
-    assert flow.calls[0].callee == 5
-
-
-def test_unknown_opcode_makes_pressure_unknown() -> None:
-    sass, flow = flow_of("MOV R2, 0x1\nFUTURE R3, R2\nEXIT")
-    liveness = live_registers(sass, flow)
-    assert (liveness.peak, liveness.why) == (None, "the operands of FUTURE are not known")
-    assert sass.unknown_rows == 1
 
 
 def test_wait_at_the_top_of_a_loop_finds_the_load_of_the_iteration_before() -> None:
