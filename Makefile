@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 EDITORS ?= $(HOME)/.cache/kernel-lsp-test-editors
 export KERNEL_LSP_TEST_EDITORS := $(EDITORS)
 
-.PHONY: demo test test-fast test-vscode lint types bench clean
+.PHONY: demo test test-vscode lint types bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

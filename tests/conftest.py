@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         patch.setenv("KERNEL_LSP_CACHE_DIR", str(tmp_path_factory.mktemp("kernel-lsp-cache")))
         for name in ("CUDA_PATH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "TORCH_EXTENSIONS_DIR"):
             patch.delenv(name, raising=False)
-        patch.setenv("PATH", os.pathsep.join([str(wheel_toolkit() / "bin"), os.environ["PATH"]]))
+        # cmake and ninja of the development extra stand beside the interpreter, whether it is activated or not
+        folders = [str(wheel_toolkit() / "bin"), os.environ["PATH"], str(Path(sys.executable).parent)]
+        patch.setenv("PATH", os.pathsep.join(folders))
         yield
 
 

@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
 
 def use_settings(server: KernelLspServer, section: Any) -> None:
     """Resolve and use a settings section; each problem is logged, and said once."""
-    settings, problems = resolve(plain(section))
+    settings, problems = resolve(section)
     for problem in problems:
         logger.warning("%s", problem)
         server.session.say_once(problem)
@@ -59,7 +59,7 @@ def register(server: KernelLspServer) -> None:
         if not folders and params.root_uri:
             folders = [path_of(params.root_uri)]
         server.roots = tuple(path for path in folders if path is not None)
-        server.pending_settings = options.get("settings")
+        server.pending_settings = options.get("settings")  # plain values: `options` went through plain()
         if server.watch_parent:
             server.in_background(asyncio.get_running_loop().create_task(end_with_parent(params.process_id, server)))
 
@@ -110,7 +110,7 @@ async def pull_settings(server: KernelLspServer) -> None:
         logger.warning("the client did not give its settings: %s", error)
         return
     if sections and sections[0] is not None:
-        use_settings(server, sections[0])
+        use_settings(server, plain(sections[0]))
 
 
 async def _watch_files(server: KernelLspServer) -> None:

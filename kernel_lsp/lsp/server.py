@@ -17,6 +17,7 @@ from kernel_lsp.lsp.diagnostics import publish
 from kernel_lsp.lsp.progress import READ_TITLE, RunProgress
 from kernel_lsp.lsp.protocol import KernelLspProtocol, tolerant_converter
 from kernel_lsp.lsp.status import send_status
+from kernel_lsp.session.settings import resolve
 
 if TYPE_CHECKING:
     from pygls.server import ServerErrors
@@ -63,6 +64,8 @@ class KernelLspServer(LanguageServer):
             self._session = AnalysisSession(Pipeline(), self)
             self._session.trusted = self.trusted
             self._session.roots = self.roots
+            # A document may be opened before `initialized` was handled: its build must not start with the defaults.
+            self._session.configure(resolve(self.pending_settings)[0])
         return self._session
 
     # --- what the client can do ------------------------------------------------------------------------------------
