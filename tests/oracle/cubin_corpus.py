@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import re
 import subprocess
 import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,12 +43,12 @@ def sources_for(arch: str) -> list[Path]:
     return chosen
 
 
-def build(source: Path, arch: str, toolkit: Path) -> BuiltCubin:
+def build(source: Path, arch: str, toolkit: Path, more_flags: Sequence[str] = ()) -> BuiltCubin:
     """Compiles a file; results are kept in the temporary folder by content, for all test processes."""
     nvcc = toolkit / "bin" / "nvcc"
     flags = re.search(r"^//@ flags: (.*)$", source.read_text("utf-8"), re.MULTILINE)
     command = [str(nvcc), "-std=c++17", "--extended-lambda", "-lineinfo", "-cubin", f"-arch={arch}", "-Xptxas", "-v"]
-    command += [*(flags[1].split() if flags else ()), str(source)]
+    command += [*(flags[1].split() if flags else ()), *more_flags, str(source)]
     recipe = hashlib.sha256(" ".join(command).encode())
     recipe.update(str(nvcc.stat().st_mtime_ns).encode())
     for file in (source, *sorted(source.parent.glob("*.cuh"))):
@@ -53,16 +57,39 @@ def build(source: Path, arch: str, toolkit: Path) -> BuiltCubin:
     folder.mkdir(exist_ok=True)
     path = folder / f"{source.stem}.{arch}.{recipe.hexdigest()[:24]}.cubin"
     text = path.with_suffix(".txt")
-    if not (path.is_file() and text.is_file()):
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            made = Path(scratch) / "made.cubin"
-            done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            said = Path(scratch) / "said.txt"
-            said.write_text(done.stderr, "utf-8")
-            said.replace(text)
-            made.replace(path)
+    with _one_process(path):
+        if not (path.is_file() and text.is_file()):
+            with tempfile.TemporaryDirectory(dir=folder) as scratch:
+                made = Path(scratch) / "made.cubin"
+                done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+                said = Path(scratch) / "said.txt"
+                said.write_text(done.stderr, "utf-8")
+                said.replace(text)
+                made.replace(path)
     return BuiltCubin(source, path, text.read_text("utf-8"))
+
+
+def tool_text(toolkit: Path, cubin: Path, name: str, *arguments: str) -> str:
+    """What an NVIDIA tool prints about a cubin of `build`, kept beside it."""
+    tool = toolkit / "bin" / name
+    recipe = f"{name} {arguments} {tool.stat().st_mtime_ns}"
+    kept = cubin.with_suffix(f".{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.z")
+    with _one_process(kept):
+        if not kept.is_file():
+            done = subprocess.run([str(tool), *arguments, str(cubin)], capture_output=True, check=True, timeout=200)
+            made = kept.with_suffix(".new")
+            made.write_bytes(zlib.compress(done.stdout, 1))
+            made.replace(kept)
+    return zlib.decompress(kept.read_bytes()).decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _one_process(path: Path) -> Iterator[None]:
+    """Lets one test process at a time make a file."""
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @dataclass
