@@ -65,11 +65,17 @@ class Flow:
     loops: tuple[Loop, ...]  # outer loops before the ones inside them
     calls: tuple[Call, ...]
     unknown_branches: tuple[int, ...]  # rows
+    unclear: tuple[int, ...]  # rows that may branch unseen: no text, or an unknown opcode that names a label
     loop_of_block: tuple[int | None, ...]  # the innermost one
     loop_depth: npt.NDArray[np.uint8] = field(repr=False)  # per row of the section, padding 0
 
     def __len__(self) -> int:
         return len(self.successors)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every branch is followed; where not, loops may be missing and depths too small."""
+        return not self.unknown_branches and not self.unclear
 
     def block_of(self, row: int) -> int:
         """The block that holds a row."""
@@ -161,6 +167,7 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
         loops=loops,
         calls=tuple(calls),
         unknown_branches=tuple(unknown),
+        unclear=tuple((np.flatnonzero(sass.may_branch_unseen[sass.form[first:end]]) + first).tolist()),
         loop_of_block=tuple(innermost),
         loop_depth=depth,
     )

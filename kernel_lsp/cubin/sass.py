@@ -121,6 +121,12 @@ class Sass:
         return tuple(form.opcode.family for form in self.forms)
 
     @cached_property
+    def may_branch_unseen(self) -> npt.NDArray[np.bool_]:
+        """Per form: whether it has no text, or an opcode that the table does not know and a label."""
+        unseen = [not form.opcode.text or (not form.opcode.known and "`(" in form.operands) for form in self.forms]
+        return np.array(unseen, np.bool_)
+
+    @cached_property
     def kind(self) -> ByteColumn:
         """Position in `opcodes.classes()` per row."""
         position = {name: index for index, name in enumerate(classes())}

@@ -8,10 +8,10 @@ from kernel_lsp.cubin.flow import Flow, control_flow
 from kernel_lsp.cubin.liveness import live_registers
 from kernel_lsp.cubin.local_memory import local_accesses
 from kernel_lsp.cubin.mix import counted_rows, instruction_mix, loop_work, rows_by_line
-from kernel_lsp.cubin.sass import Sass
+from kernel_lsp.cubin.sass import Sass, decode_sass
 from kernel_lsp.cubin.scoreboard import barrier_waits
 from kernel_lsp.model.ratio import load_ratio
-from tests.unit.sass.listing import control_word, decode
+from tests.unit.sass.listing import container, control_word, decode, listing
 
 NESTED = """
     MOV R0, RZ
@@ -80,6 +80,18 @@ def test_indirect_branch_is_unknown_until_the_attribute_tells() -> None:
     known = control_flow(sass, sass.codes[0], {0: (16, 32)})
     assert known.unknown_branches == ()
     assert known.successors[0] == (1, 2)
+
+
+def test_flow_is_not_whole_where_something_may_branch_unseen() -> None:
+    for text, unclear in (
+        ("MOV R0, R1\nEXIT", ()),
+        ("MOV R0, R1\nFUTURE R0, R1\nEXIT", ()),
+        ("MOV R0, R1\nBRFUTURE R0, `(.L_x_0)\n.L_x_0:\nEXIT", (1,)),
+    ):
+        _, flow = flow_of(text)
+        assert (flow.unclear, flow.is_whole) == (unclear, not unclear)
+    sass = decode_sass(container(control_word().to_bytes(16, "little") * 3), listing("MOV R0, R1"))
+    assert control_flow(sass, sass.codes[0]).unclear == (1, 2)
 
 
 def test_wait_at_the_top_of_a_loop_finds_the_load_of_the_iteration_before() -> None:
