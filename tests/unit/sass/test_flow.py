@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kernel_lsp.cubin.copy_groups import awaited_copies
 from kernel_lsp.cubin.flow import Flow, control_flow
 from kernel_lsp.cubin.liveness import live_registers
 from kernel_lsp.cubin.local_memory import local_accesses
@@ -113,6 +114,35 @@ def test_wait_at_the_top_of_a_loop_finds_the_load_of_the_iteration_before() -> N
     waits = barrier_waits(sass, control_flow(sass, sass.codes[0]))
     found = {wait.row: [(each.row, each.kind, each.feeds) for each in wait.producers] for wait in waits}
     assert found == {1: [(0, "write", True), (2, "write", True)], 5: [(3, "write", True)]}
+
+
+PIPELINE = """
+    LDGSTS.E [R7], desc[UR4][R2.64]
+    LDGDEPBAR
+    LDGSTS.E [R7+0x100], desc[UR4][R2.64+0x100]
+    LDGDEPBAR
+.L_x_0:
+    DEPBAR.LE SB0, 0x1
+    LDS R4, [R7]
+    LDGSTS.E [R7+0x200], desc[UR4][R2.64+0x200]
+    LDGSTS.E [R7+0x300], desc[UR4][R2.64+0x300]
+    LDGDEPBAR
+@P0 BRA `(.L_x_0)
+    DEPBAR.LE SB0, 0x0
+    EXIT
+"""
+
+
+def test_counted_waits_name_the_copies_of_their_groups() -> None:
+    """The first turn waits for the first group, the second for the second, later ones for what the loop copied."""
+    sass = decode(PIPELINE, dict.fromkeys((1, 3, 8), control_word(write=0)))
+    flow = control_flow(sass, sass.codes[0])
+    found = {wait.row: {each.row for each in wait.producers if each.feeds} for wait in barrier_waits(sass, flow)}
+    assert found == {4: {0, 2, 6, 7}, 10: {2, 6, 7}}
+    straight = PIPELINE.replace("@P0 BRA `(.L_x_0)", "NOP")
+    sass = decode(straight, dict.fromkeys((1, 3, 8), control_word(write=0)))
+    flow = control_flow(sass, sass.codes[0])
+    assert awaited_copies(sass, flow) == {4: ((0, 0),), 10: ((2, 0), (6, 0), (7, 0))}
 
 
 def test_local_memory_purposes() -> None:
