@@ -51,7 +51,9 @@ def build(source: Path, arch: str, toolkit: Path, more_flags: Sequence[str] = ()
     command += [*(flags[1].split() if flags else ()), *more_flags, str(source)]
     recipe = hashlib.sha256(" ".join(command).encode())
     recipe.update(str(nvcc.stat().st_mtime_ns).encode())
-    for file in (source, *sorted(source.parent.glob("*.cuh"))):
+    included = re.findall(r'^#include "(.*)"', source.read_text("utf-8"), re.MULTILINE)
+    parts = {source.parent / name for name in included} | set(source.parent.glob("*.cuh"))
+    for file in (source, *sorted(parts)):
         recipe.update(file.read_bytes())
     folder = Path(tempfile.gettempdir()) / "kernel-lsp-test-cubins"
     folder.mkdir(exist_ok=True)

@@ -47,3 +47,26 @@ __global__ void a_tc(float* o, uint64_t da, uint64_t db, uint32_t id, int n, flo
   __syncthreads(); if (t < 32) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 128;" :: "r"(a));
   __shared__ uint64_t resp[2]; asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" :: "r"(S(resp)), "r"(S(&bar))); }
 #endif
+#ifdef WG
+__global__ void a_wgsp(uint64_t da, uint64_t db, float* out, const uint32_t* in) { int t = threadIdx.x; float d[4]={}; uint32_t e = in[t], a[4]={in[t+1],in[t+2],in[t+3],in[t+4]};
+ asm volatile("wgmma.fence.sync.aligned;");
+ asm volatile("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, %6, 0, 1, 1, 1, 0, 0;" : "+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]) : "l"(da),"l"(db),"r"(e));
+ asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;");
+ asm volatile("wgmma.fence.sync.aligned;");
+ asm volatile("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, %9, 0, 1, 1, 1, 0;" : "+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]) : "r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"l"(db),"r"(e));
+ asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;");
+ int q[4]={};
+ asm volatile("wgmma.fence.sync.aligned;");
+ asm volatile("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, %9, 0, 1;" : "+r"(q[0]),"+r"(q[1]),"+r"(q[2]),"+r"(q[3]) : "r"(a[0]),"r"(a[1]),"r"(a[2]),"r"(a[3]),"l"(db),"r"(e));
+ asm volatile("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3 {%0,%1,%2,%3}, %4, %5, %6, 0, 1, 1, 1;" : "+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]) : "l"(da),"l"(db),"r"(e));
+ asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;");
+ for (int i = 0; i < 4; ++i) out[t*4+i] = d[i]+q[i]; }
+#endif
+#ifdef TC
+__global__ void a_gather(const __grid_constant__ CUtensorMap m, int* n) { extern __shared__ float s[]; __shared__ uint64_t bar; uint32_t sa=(uint32_t)__cvta_generic_to_shared(s), sb=(uint32_t)__cvta_generic_to_shared(&bar);
+ asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5,%6}], [%7];" :: "r"(sa),"l"(&m),"r"(n[0]),"r"(n[1]),"r"(n[2]),"r"(n[3]),"r"(n[4]),"r"(sb):"memory");
+ asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%0, {%1,%2,%3,%4,%5}], [%6];" :: "l"(&m),"r"(n[5]),"r"(n[6]),"r"(n[7]),"r"(n[8]),"r"(n[9]),"r"(sa):"memory");
+ asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%0, {%1,%2,%3,%4,%5}];" :: "l"(&m),"r"(n[10]),"r"(n[11]),"r"(n[12]),"r"(n[13]),"r"(n[14]):"memory"); }
+__global__ void a_im2col(const __grid_constant__ CUtensorMap m, int* n) { extern __shared__ float s[]; __shared__ uint64_t bar; uint32_t sa=(uint32_t)__cvta_generic_to_shared(s), sb=(uint32_t)__cvta_generic_to_shared(&bar); uint16_t o=n[9];
+ asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6], {%7,%8};" :: "r"(sa),"l"(&m),"r"(n[0]),"r"(n[1]),"r"(n[2]),"r"(n[3]),"r"(sb),"h"(o),"h"(o):"memory"); }
+#endif

@@ -54,3 +54,11 @@ __global__ void m_80(const uint32_t* in, float* out, double* dd, int n) { int t 
  } out[t] = d0 + d1 + d2 + d3 + i0 + i1 + i2 + i3 + h0 + h1; dd[t] = q0 + q1; }
 __global__ void m_cpasync(const float4* g, float4* o, int n) { __shared__ float4 s[2][128]; int t = threadIdx.x; uint32_t p = (uint32_t)__cvta_generic_to_shared(&s[0][t]); asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\ncp.async.commit_group;" :: "r"(p), "l"(g + t)); float4 a = {}; for (int k = 1; k < n; ++k) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" :: "r"(p + (k & 1) * 2048), "l"(g + t + k * 128)); asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\ncp.async.commit_group;" :: "r"(p + (k & 1) * 2048), "l"(g + t + k * 128), "r"(k & 4)); asm volatile("cp.async.wait_group 1;" ::: "memory"); __syncthreads(); float4 v = s[(k + 1) & 1][127 - t]; a.x += v.x * v.y; a.z += v.z * v.w; __syncthreads(); } o[t] = a; int r = t; asm volatile("redux.sync.max.s32 %0, %0, 0xffffffff;" : "+r"(r)); o[t].w = r; }
 #endif
+#if __CUDA_ARCH__ < 800 || !defined(__CUDA_ARCH__)
+__global__ void m_884(const uint32_t* in, float* out) { int t = threadIdx.x; 
+ float d[8] = {}; uint32_t a0 = in[t], a1 = in[t+32], b0 = in[t+64], b1 = in[t+96];
+ asm volatile("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3,%4,%5,%6,%7};" : "+f"(d[0]),"+f"(d[1]),"+f"(d[2]),"+f"(d[3]),"+f"(d[4]),"+f"(d[5]),"+f"(d[6]),"+f"(d[7]) : "r"(a0),"r"(a1),"r"(b0),"r"(b1));
+ uint32_t h[4] = {1,2,3,4};
+ asm volatile("mma.sync.aligned.m8n8k4.col.row.f16.f16.f16.f16 {%0,%1,%2,%3}, {%4,%5}, {%6,%7}, {%0,%1,%2,%3};" : "+r"(h[0]),"+r"(h[1]),"+r"(h[2]),"+r"(h[3]) : "r"(a0),"r"(a1),"r"(b0),"r"(b1));
+ for (int i = 0; i < 8; ++i) out[t*8+i] = d[i]; for (int i = 0; i < 4; ++i) out[t*4+999+i] = h[i]; }
+#endif

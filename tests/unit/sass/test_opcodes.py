@@ -21,7 +21,8 @@ from kernel_lsp.cubin.opcodes import classes, describe, matrix_shape
         ("HMMA.1688.F32.TF32", "tensor", 0, 2 * 16 * 8 * 8),
         ("HMMA.16816.F32.BF16", "tensor", 0, 2 * 16 * 8 * 16),
         ("HMMA.SP.16832.F32", "tensor", 0, 2 * 16 * 8 * 32),
-        ("HMMA.884.F32.F32.STEP0", "tensor", 0, 1024),
+        ("HMMA.884.F32.F32.STEP0", "tensor", 0, 512),  # m8n8k4 for each quad pair: 2048 in four steps,
+        ("HMMA.884.F16.F16.STEP0", "tensor", 0, 1024),  # or in two
         ("IMMA.16832.S8.S8", "tensor", 0, 2 * 16 * 8 * 32),
         ("BMMA.168256.AND.POPC", "tensor", 0, 2 * 16 * 8 * 256),
         ("DMMA.16x8x16", "tensor", 0, 2 * 16 * 8 * 16),
