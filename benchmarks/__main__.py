@@ -16,8 +16,10 @@ from pathlib import Path
 from benchmarks import database
 from benchmarks.client import BARE, KERNEL_LSP, MeasuringClient
 from kernel_lsp.cubin.disassembly import ARGUMENTS
+from kernel_lsp.model.kernel_sass import read_cubin_sass
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
+from tests.oracle.sass_corpus import built
 
 SMALL_KERNEL = """// {unique}
 __global__ void scale(float* out, const float* in, float factor, int n)
@@ -212,6 +214,35 @@ def command_of_10000(folder: Path, n: int) -> list[Row]:
     ]
 
 
+def after_nvdisasm(nvcc: Path, n: int) -> Row:
+    """A CUTLASS cubin's instructions with all that is worked out of them, against nvdisasm's own time, in turns."""
+    toolkit = nvcc.parent.parent
+    path = built("cutlass_80", "sm_86", toolkit).path
+    data = path.read_bytes()
+    command = [str(toolkit / "bin" / "nvdisasm"), *ARGUMENTS, str(path)]
+    ours, alone = [], []
+    for i in range(n + 1):
+        began = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, check=True)
+        took = time.perf_counter() - began
+        text = done.stdout.decode("utf-8", "replace")
+        began = time.perf_counter()
+        kernels = read_cubin_sass(data, text, "").sections.values()
+        assert all(kernel.waits for kernel in kernels)
+        if i:
+            ours.append(time.perf_counter() - began)
+            alone.append(took)
+    ratio = statistics.median(ours) / statistics.median(alone)
+    count = sum(kernel.instruction_count for kernel in kernels)
+    return Row(
+        f"{count:,} instructions of CUTLASS",
+        f"{statistics.median(ours) * 1e3:.0f} ms = {ratio:.2f}x",
+        f"nvdisasm {statistics.median(alone) * 1e3:.0f} ms",
+        "0.50x",
+        ratio <= 0.50,
+    )
+
+
 async def _main(n: int) -> int:
     tools = await Pipeline().toolchain(Settings())
     nvcc, nvdisasm = tools.nvcc, tools.nvdisasm
@@ -226,6 +257,7 @@ async def _main(n: int) -> int:
             await hover_during_build(folder, 20 * n),
             await initialize(folder, n),
             *command_of_10000(folder, n),
+            after_nvdisasm(nvcc.path, n),
         ]
     widths = [max(len(row.name) for row in rows), max(len(row.measured) for row in rows)]
     for row in rows:

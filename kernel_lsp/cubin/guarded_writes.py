@@ -63,6 +63,10 @@ def _is_guarded(guard: int) -> bool:
     return guard not in (NO_GUARD, NEVER_GUARD, ALWAYS_GUARD)
 
 
+# Blocks that may be visited for each block of a section, so that hostile code costs no more than long code. Real
+# kernels need fewer than ten; what is not followed to its end counts as needed.
+_MOST_VISITS = 100
+
 # What a thread for which a guard is false does from some place in a block on: the registers it reads, and those that
 # leave the block neither read nor written.
 _Fate = tuple[int, int]
@@ -88,6 +92,7 @@ class _Walk:
         self._live_in = live_in
         self._live: dict[int, list[int]] = {}
         self._fates: dict[tuple[int, int], _Fate] = {}
+        self._visits_left = _MOST_VISITS * (len(flow) + 100)
 
     def needed_behind(self, block: int, guard: int) -> list[tuple[int, int]]:
         """The block's writes under the guard with those of the values they end that a thread needs for which the
@@ -109,6 +114,9 @@ class _Walk:
         waiting = [(block, registers)]
         while waiting:
             block, left = waiting.pop()
+            self._visits_left -= 1
+            if self._visits_left < 0:
+                return registers
             for target in self._flow.successors[block]:
                 new = left & self._live_in[target] & ~seen.get(target, 0) & ~needed
                 if new:

@@ -42,6 +42,8 @@ def _run(bank: str, first: int, last: int) -> int:
 CALL_CLOBBERS = (
     _run("R", 0, 0) | _run("R", 3, 15) | _run("P", 0, 6) | _run("UR", 4, 35) | _run("UP", 0, 0)
 )  # fmt: skip
+# Rounds of looking for values that guarded writes end, before none is taken to. Real kernels need up to six.
+_MOST_ROUNDS = 40
 _MASKS = (GENERAL_MASK, PREDICATE_MASK, UNIFORM_MASK, UNIFORM_PREDICATE_MASK)
 
 
@@ -79,14 +81,16 @@ def occupied_registers(sass: Sass, flow: Flow) -> tuple[list[int], list[int]] | 
     if isinstance(work, str):
         return work
     returns = _ReturnSites.of(sass, flow)
-    work = all_ending(work)
-    blocks = BlockFlow(work, flow, returns.rows)
-    while True:
-        solution = _solved(work, flow, blocks, returns)
-        work, changed = without_needed(work, flow, blocks, *solution)
+    trial = all_ending(work)
+    blocks = BlockFlow(trial, flow, returns.rows)
+    for _ in range(_MOST_ROUNDS):
+        solution = _solved(trial, flow, blocks, returns)
+        trial, changed = without_needed(trial, flow, blocks, *solution)
         if not changed:
-            return _occupied(work, flow, *solution)
-        blocks.update(work, changed)
+            return _occupied(trial, flow, *solution)
+        blocks.update(trial, changed)
+    blocks.update(work, range(len(flow)))
+    return _occupied(work, flow, *_solved(work, flow, blocks, returns))
 
 
 def _solved(
