@@ -22,14 +22,7 @@ import numpy.typing as npt
 
 from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.guarded_writes import all_ending, without_needed
-from kernel_lsp.cubin.operands import (
-    ALL_REGISTERS,
-    BANK_START,
-    GENERAL_MASK,
-    PREDICATE_MASK,
-    UNIFORM_MASK,
-    UNIFORM_PREDICATE_MASK,
-)
+from kernel_lsp.cubin.operands import ALL_REGISTERS, BANK_START
 from kernel_lsp.cubin.register_flow import STACK_POINTER, BlockFlow, CallEffect, CallModel, Transfer, written_before
 from kernel_lsp.cubin.sass import Sass
 
@@ -44,7 +37,10 @@ CALL_CLOBBERS = (
 )  # fmt: skip
 # Rounds of looking for values that guarded writes end, before none is taken to. Real kernels need up to six.
 _MOST_ROUNDS = 40
-_MASKS = (GENERAL_MASK, PREDICATE_MASK, UNIFORM_MASK, UNIFORM_PREDICATE_MASK)
+# Where the banks start in a set's bytes, and how many bits a byte has.
+_BANK_BYTES = [start // 8 for start in BANK_START.values()]
+_SET_BYTES = ALL_REGISTERS.bit_length() // 8
+_BITS_OF_BYTE = np.array([value.bit_count() for value in range(256)], np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +195,7 @@ def _occupied(
             live |= live_in[target]
         for row in reversed(flow.rows(block)):
             at = row - work.first
-            behind = live | exit_live.get(row, STACK_POINTER if row in work.exit_rows else 0)
+            behind = live | exit_live.get(row, 0)
             written = effects(row).writes if row in work.call_rows else work.writes[at]
             live = work.live_before(row, live, effects, exit_live)
             occupied[at] = (behind | live | written) & existing[at]
@@ -208,16 +204,19 @@ def _occupied(
 
 def _counted(flow: Flow, occupied: list[int]) -> Liveness:
     size = flow.code.stop - flow.code.start
-    columns = [np.zeros(size, np.uint16) for _ in _MASKS]
-    for column, mask in zip(columns, _MASKS, strict=True):
-        column[: len(occupied)] = [(registers & mask).bit_count() for registers in occupied]
-    general = columns[0]
+    counts = np.zeros((size, len(_BANK_BYTES)), np.uint16)
+    sets = np.frombuffer(b"".join(each.to_bytes(_SET_BYTES, "little") for each in occupied), np.uint8)
+    counts[: len(occupied)] = np.add.reduceat(
+        _BITS_OF_BYTE[sets.reshape(-1, _SET_BYTES)], _BANK_BYTES, axis=1, dtype=np.uint16
+    )
+    columns = dict(zip(BANK_START, counts.T, strict=True))
+    general = columns["R"]
     peak_at = int(general.argmax()) if size else 0
     return Liveness(
         general=general,
-        predicates=columns[1].astype(np.uint8),
-        uniform=columns[2],
-        uniform_predicates=columns[3].astype(np.uint8),
+        predicates=columns["P"].astype(np.uint8),
+        uniform=columns["UR"],
+        uniform_predicates=columns["UP"].astype(np.uint8),
         peak=int(general[peak_at]) if size else 0,
         peak_row=flow.code.start + peak_at if size else None,
         why=None,

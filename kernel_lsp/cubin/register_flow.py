@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.operands import ALL_REGISTERS, PREDICATE_MASK, UNIFORM_PREDICATE_MASK
 from kernel_lsp.cubin.sass import ALWAYS_GUARD, NEVER_GUARD, NO_GUARD, Sass, guard_bit
@@ -36,7 +38,8 @@ CallModel = Callable[[int], CallEffect]
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """Per row of the section: registers written, those whose earlier value ends there, and registers read."""
+    """Per row of the section: registers written, those whose earlier value ends there, and registers read; EXIT counts
+    as a reader of the stack pointer, which is occupied up to there."""
 
     first: int
     writes: list[int]
@@ -44,29 +47,31 @@ class Transfer:
     reads: list[int]
     guards: list[int]
     call_rows: frozenset[int]
-    exit_rows: frozenset[int]  # EXIT: the stack pointer is occupied up to there
 
     @classmethod
     def of(cls, sass: Sass, flow: Flow) -> Transfer | str:
         """The section's transfer, or why an instruction's registers are not known."""
         first, end = flow.code.start, flow.code.padding
-        forms = sass.forms
-        writes: list[int] = []
-        kills: list[int] = []
-        reads: list[int] = []
+        forms: list[int] = sass.form[first:end].tolist()
         guards: list[int] = sass.guard[first:end].tolist()
-        for form, guard in zip(sass.form[first:end].tolist(), guards, strict=True):
-            registers = forms[form].registers
-            written, read = registers.defines, registers.uses
-            if written is None or read is None:
-                return registers.reason or "registers not known"
+        of_form = [form.registers for form in sass.forms]
+        unknown = next((of_form[form] for form in forms if of_form[form].reason is not None), None)
+        if unknown is not None:
+            return unknown.reason or ""
+        defines, uses = [each.defines or 0 for each in of_form], [each.uses or 0 for each in of_form]
+        writes, reads = [defines[form] for form in forms], [uses[form] for form in forms]
+        kills = writes[:]
+        for at in np.flatnonzero(sass.guard[first:end] != NO_GUARD).tolist():
+            guard = guards[at]
             if guard == NEVER_GUARD:
-                written = read = 0
-            writes.append(written)
-            kills.append(written if guard in (NO_GUARD, ALWAYS_GUARD) else 0)
-            reads.append(read | guard_bit(guard))
-        exits = frozenset(row for row, name in enumerate(sass.families(first, end), first) if name == "EXIT")
-        return cls(first, writes, kills, reads, guards, frozenset(call.row for call in flow.calls), exits)
+                writes[at] = reads[at] = 0
+            if guard != ALWAYS_GUARD:
+                kills[at] = 0
+            reads[at] |= guard_bit(guard)
+        for at, name in enumerate(sass.families(first, end)):
+            if name == "EXIT":
+                reads[at] |= STACK_POINTER
+        return cls(first, writes, kills, reads, guards, frozenset(call.row for call in flow.calls))
 
     def live_before(self, row: int, live: int, effects: CallModel, exit_live: Mapping[int, int]) -> int:
         """What is live before a row from what is live behind it; `exit_live` is what is live behind each RET row."""
@@ -75,8 +80,6 @@ class Transfer:
             return effect.reads | live & effect.keeps
         if row in exit_live:
             live |= exit_live[row]
-        elif row in self.exit_rows:
-            live |= STACK_POINTER
         at = row - self.first
         return self.reads[at] | live & ~self.kills[at]
 
@@ -104,7 +107,16 @@ class BlockFlow:
         self._work = work
         for block in blocks:
             if block not in self._special:
-                self._gains[block], self._passes[block] = self._through(block, _no_call, {})
+                self._gains[block], self._passes[block] = self._plain(block)
+
+    def _plain(self, block: int) -> tuple[int, int]:
+        reads, kills, first = self._work.reads, self._work.kills, self._work.first
+        gained, passed = 0, ALL_REGISTERS
+        for at in range(self._flow.starts[block + 1] - first - 1, self._flow.starts[block] - first - 1, -1):
+            kept = ~kills[at]
+            gained = reads[at] | gained & kept
+            passed &= kept
+        return gained, passed
 
     def _through(self, block: int, effects: CallModel, exit_live: Mapping[int, int]) -> tuple[int, int]:
         work = self._work
@@ -164,10 +176,6 @@ class BlockFlow:
                         queued[before] = True
                         waiting.append(before)
         return live_in
-
-
-def _no_call(row: int) -> CallEffect:
-    raise ValueError(f"row {row} is no call")
 
 
 def written_before(work: Transfer, flow: Flow, effects: CallModel) -> list[int]:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+import numpy as np
+
 from kernel_lsp.cubin.control import barriers
 from kernel_lsp.cubin.copy_groups import awaited_copies
 from kernel_lsp.cubin.flow import Flow
@@ -130,22 +132,23 @@ def _events(sass: Sass, flow: Flow) -> list[list[_Event]]:
     masks, writes, reads = (
         column[first:end].tolist() for column in (control.wait_mask, control.write_barrier, control.read_barrier)
     )
-    guards = sass.guard[first:end].tolist()
     counted = {
         at: sass.forms[int(sass.form[first + at])].operands[2:3]
         for at, name in enumerate(sass.families(first, end))
         if name == _COUNTED_WAIT
     }
     in_mask = [barriers(mask) for mask in range(1 << _BARRIERS)]
-    events: list[list[_Event]] = []
-    for block in range(len(flow)):
-        found: list[_Event] = []
-        for at in range(flow.starts[block] - first, flow.starts[block + 1] - first):
-            cleared = in_mask[masks[at]]
-            named = counted.get(at, "")
-            waited = tuple(sorted({*cleared, int(named)})) if named in _NUMBERS else cleared
-            sets = () if guards[at] == NEVER_GUARD else tuple({b for b in (writes[at], reads[at]) if b < _BARRIERS})
-            if waited or sets:
-                found.append((first + at, waited, cleared, sets))
-        events.append(found)
+    takes_part = (control.wait_mask != 0) | (control.write_barrier < _BARRIERS) | (control.read_barrier < _BARRIERS)
+    events: list[list[_Event]] = [[] for _ in range(len(flow))]
+    block = 0
+    for at in sorted({*np.flatnonzero(takes_part[first:end]).tolist(), *counted}):
+        while flow.starts[block + 1] <= first + at:
+            block += 1
+        cleared = in_mask[masks[at]]
+        named = counted.get(at, "")
+        waited = tuple(sorted({*cleared, int(named)})) if named in _NUMBERS else cleared
+        never = sass.guard[first + at] == NEVER_GUARD
+        sets = () if never else tuple({each for each in (writes[at], reads[at]) if each < _BARRIERS})
+        if waited or sets:
+            events[block].append((first + at, waited, cleared, sets))
     return events

@@ -28,7 +28,7 @@ from kernel_lsp.cubin.linemap import read_line_table
 from kernel_lsp.cubin.liveness import occupied_registers
 from kernel_lsp.cubin.mix import counted_rows, instruction_mix, rows_by_line
 from kernel_lsp.cubin.operands import ALL_REGISTERS, PREDICATE_MASK
-from kernel_lsp.cubin.register_flow import STACK_POINTER, BlockFlow, CallEffect, Transfer
+from kernel_lsp.cubin.register_flow import BlockFlow, CallEffect, Transfer
 from kernel_lsp.cubin.sass import ALWAYS_GUARD, NEVER_GUARD, NO_GUARD, Code, guard_bit
 from tests.oracle.line_table_oracle import oracle_sections
 from tests.oracle.sass_corpus import Built, built
@@ -158,8 +158,7 @@ def occupied_by(work: Transfer, flow: Flow) -> list[int]:
     for block in range(len(flow)):
         live = blocks.live_behind(block, live_in)
         for row in reversed(flow.rows(block)):
-            behind = live | (STACK_POINTER if row in work.exit_rows else 0)
-            live = work.live_before(row, live, no_calls, {})
+            behind, live = live, work.live_before(row, live, no_calls, {})
             found[row - work.first] = behind | live | work.writes[row - work.first]
     return found
 
