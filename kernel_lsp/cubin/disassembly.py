@@ -15,20 +15,23 @@ ARGUMENTS = ("-c", "-ndf")  # of nvdisasm, before the cubin's path
 
 _SECTION = re.compile(r'^\s*\.section\s+\.text\.([^\s,"]+),', re.MULTILINE)
 _LINE = re.compile(
-    r"^[ \t]+/\*(?P<pc>[0-9a-f]{4,7})\*/[ \t]+(?:@(?P<guard>!?U?P[0-9T])[ \t]+)?"
-    r"(?P<opcode>[A-Z][\w.]*)[ \t]*(?P<operands>[^;\n]*);"
-    r"|^(?P<label>[.$A-Za-z_][^\s:]*):[ \t]*$",
+    r"^[ \t]+/\*([0-9a-f]{4,7})\*/[ \t]+(?:@(!?U?P[0-9T])[ \t]+)?([A-Z][\w.]*[^;\n]*);|^([.$A-Za-z_][^\s:]*):[ \t]*$",
     re.MULTILINE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The lines of one code section. `name` is what follows ".text."; `lines`: (pc, guard, opcode, operands, label),
-    all as printed, where either the label is set or the other four."""
+    """One code section's part of the whole text. `name` is what follows ".text."."""
 
     name: str
-    lines: list[tuple[str, str, str, str, str]]
+    text: str
+    start: int
+    stop: int
+
+    def lines(self) -> Iterator[tuple[str | None, ...]]:
+        """(pc, guard, opcode with operands, label) of each line, as printed: the label is set, or pc and opcode."""
+        return (match.groups() for match in _LINE.finditer(self.text, self.start, self.stop))
 
 
 def read_sections(text: str) -> Iterator[SectionText]:
@@ -36,4 +39,4 @@ def read_sections(text: str) -> Iterator[SectionText]:
     heads = list(_SECTION.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
     for head, end in zip(heads, ends, strict=False):
-        yield SectionText(head[1], _LINE.findall(text, head.end(), end))
+        yield SectionText(head[1], text, head.end(), end)

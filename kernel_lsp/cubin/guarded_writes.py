@@ -184,11 +184,6 @@ class _Walk:
         """Live registers behind each row of a block."""
         known = self._live.get(block)
         if known is None:
-            live = self._blocks.live_behind(block, self._live_in)
-            known = []
-            for row in reversed(self._flow.rows(block)):
-                known.append(live)
-                live = self._work.live_before(row, live, self._effects, self._exit_live)
-            known.reverse()
+            known = self._blocks.live_behind(block, self._live_in, self._effects, self._exit_live)
             self._live[block] = known
         return known

@@ -83,10 +83,10 @@ def occupied_registers(sass: Sass, flow: Flow) -> tuple[list[int], list[int]] | 
         solution = _solved(trial, flow, blocks, returns)
         trial, changed = without_needed(trial, flow, blocks, *solution)
         if not changed:
-            return _occupied(trial, flow, *solution)
+            return _occupied(trial, flow, blocks, *solution)
         blocks.update(trial, changed)
     blocks.update(work, range(len(flow)))
-    return _occupied(work, flow, *_solved(work, flow, blocks, returns))
+    return _occupied(work, flow, blocks, *_solved(work, flow, blocks, returns))
 
 
 def _solved(
@@ -178,7 +178,12 @@ def _needed_on_return(flow: Flow, live_in: list[int], returns: _ReturnSites) -> 
 
 
 def _occupied(
-    work: Transfer, flow: Flow, effects: CallModel, exit_live: Mapping[int, int], live_in: list[int]
+    work: Transfer,
+    flow: Flow,
+    blocks: BlockFlow,
+    effects: CallModel,
+    exit_live: Mapping[int, int],
+    live_in: list[int],
 ) -> tuple[list[int], list[int]]:
     occupied = [0] * (flow.code.padding - flow.code.start)
     existing = occupied[:]
@@ -187,18 +192,17 @@ def _occupied(
         if not flow.reachable[block]:
             continue
         exists = exists_at_start[block]
-        for row in flow.rows(block):
-            exists |= effects(row).creates if row in work.call_rows else work.writes[row - work.first]
-            existing[row - work.first] = exists
-        live = 0
-        for target in flow.successors[block]:
-            live |= live_in[target]
-        for row in reversed(flow.rows(block)):
-            at = row - work.first
-            behind = live | exit_live.get(row, 0)
-            written = effects(row).writes if row in work.call_rows else work.writes[at]
-            live = work.live_before(row, live, effects, exit_live)
-            occupied[at] = (behind | live | written) & existing[at]
+        behind = blocks.live_behind(block, live_in, effects, exit_live)
+        for at, live in enumerate(behind, flow.starts[block] - work.first):
+            row = at + work.first
+            if row in work.call_rows:
+                effect = effects(row)
+                exists |= effect.creates
+                live |= effect.reads | effect.writes
+            else:
+                exists |= work.writes[at]
+                live |= work.reads[at] | work.writes[at] | exit_live.get(row, 0)
+            occupied[at], existing[at] = live & exists, exists
     return occupied, existing
 
 

@@ -146,12 +146,25 @@ class BlockFlow:
             return None
         return self._gains[block], self._passes[block]
 
-    def live_behind(self, block: int, live_in: Sequence[int]) -> int:
-        """Registers live behind a block, by those at the start of each."""
-        live = 0
+    def live_behind(
+        self, block: int, live_in: Sequence[int], effects: CallModel, exit_live: Mapping[int, int]
+    ) -> list[int]:
+        """Registers live behind each row of a block, by those at the start of each block."""
+        work, live = self._work, 0
         for target in self._flow.successors[block]:
             live |= live_in[target]
-        return live
+        found: list[int] = []
+        if block in self._special:
+            for row in reversed(self._flow.rows(block)):
+                found.append(live)
+                live = work.live_before(row, live, effects, exit_live)
+        else:
+            first, stop = self._flow.starts[block] - work.first, self._flow.starts[block + 1] - work.first
+            for read, killed in zip(work.reads[first:stop][::-1], work.kills[first:stop][::-1], strict=True):
+                found.append(live)
+                live = read | live & ~killed
+        found.reverse()
+        return found
 
     def solve(self, effects: CallModel, exit_live: Mapping[int, int]) -> list[int]:
         """Registers live at the start of each block; `exit_live` is what is live behind each RET row."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernel_lsp.cubin.control import ByteColumn, ControlWords, decode_control
-from kernel_lsp.cubin.disassembly import SectionText, read_sections
+from kernel_lsp.cubin.disassembly import read_sections
 from kernel_lsp.cubin.elf import CubinElf, Section
 from kernel_lsp.cubin.opcodes import Opcode, classes, describe
 from kernel_lsp.cubin.operands import BANK_START, Registers, registers_of
@@ -181,7 +181,7 @@ class _Decoder:
         self._arch = int(digits[1]) if digits else 0
         self._texts = {section.name: section for section in read_sections(disassembly)}
         self._forms: list[Form] = [Form(describe(""), "", Registers(None, None, "not disassembled"))]
-        self._form_ids: dict[tuple[str, str, int], int] = {}
+        self._form_ids: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._pending: list[tuple[int, str, str]] = []  # row, label, the section that names it
 
@@ -236,16 +236,17 @@ class _Decoder:
         guard: npt.NDArray[np.int8],
         target: IntColumn,
     ) -> None:
-        text = self._texts.get(name, SectionText(name, []))
+        text = self._texts.get(name)
         hidden = self._arch in _HIDDEN_DESCRIPTOR_ARCHES
         low_words, high_words = words[:, 0].tolist() if hidden else [], words[:, 1].tolist() if hidden else []
         waiting: list[str] = []
         forms, guards = form[start : start + len(words)].tolist(), guard[start : start + len(words)].tolist()
         form_ids = self._form_ids
         self._labels.setdefault(name, start)
-        for pc, guarded, opcode, operands, label in text.lines:
+        for pc, guarded, instruction, label in text.lines() if text else ():
             if label:
                 waiting.append(label)
+            if not pc or not instruction:
                 continue
             offset = int(pc, 16)
             row = offset // INSTRUCTION_BYTES
@@ -255,31 +256,35 @@ class _Decoder:
                 # .L_x_N is unique in the whole text, but a damaged one may repeat it: prefer the section's own.
                 self._labels[f"{name}\n{each}"] = self._labels[each] = start + row
             waiting.clear()
-            descriptor = -1
-            if hidden and ".64" in operands and "desc" not in operands and _HIDDEN_ADDRESS.search(operands):
-                is_load = opcode.startswith(("LDG.", "LD."))
+            key = instruction
+            if hidden and ".64" in instruction and "desc" not in instruction and _HIDDEN_ADDRESS.search(instruction):
+                is_load = instruction.startswith(("LDG.", "LD."))
                 descriptor = (low_words[row] >> 32 if is_load else high_words[row]) & 0x3F
-            known = form_ids.get((opcode, operands, descriptor))
-            forms[row] = self._new_form(opcode, operands, descriptor) if known is None else known
+                key = f"{instruction}\n{descriptor}"
+            known = form_ids.get(key)
+            forms[row] = self._new_form(key) if known is None else known
             if guarded:
                 guards[row] = _guard_number(guarded)
-            if opcode.startswith(_TRANSFERS):
-                self._note_target(start + row, name, opcode, operands, target)
+            if instruction.startswith(_TRANSFERS):
+                self._note_target(start + row, name, self._forms[forms[row]], target)
         form[start : start + len(words)] = forms
         guard[start : start + len(words)] = guards
 
-    def _new_form(self, opcode: str, operands: str, descriptor: int) -> int:
-        number = self._form_ids[opcode, operands, descriptor] = len(self._forms)
-        operands = operands.rstrip()
+    def _new_form(self, key: str) -> int:
+        """`key`: the instruction's text, and the number of its hidden descriptor on a second line."""
+        number = self._form_ids[key] = len(self._forms)
+        instruction, _, descriptor = key.partition("\n")
+        opcode, _, operands = instruction.partition(" ")
+        operands = operands.strip()
         registers = registers_of(opcode, operands)
-        if descriptor >= 0 and registers.uses is not None:
-            used = registers.uses | 3 << (BANK_START["UR"] + descriptor)
+        if descriptor and registers.uses is not None:
+            used = registers.uses | 3 << (BANK_START["UR"] + int(descriptor))
             registers = Registers(registers.defines, used, registers.reason)
         self._forms.append(Form(describe(opcode), operands, registers))
         return number
 
-    def _note_target(self, row: int, home: str, opcode: str, operands: str, target: IntColumn) -> None:
-        family = opcode.partition(".")[0]
+    def _note_target(self, row: int, home: str, form: Form, target: IntColumn) -> None:
+        family, operands = form.opcode.family, form.operands
         if family in _INDIRECT_BRANCHES:
             target[row] = UNKNOWN_TARGET
         elif family in _DIRECT_BRANCHES:

@@ -156,10 +156,10 @@ def occupied_by(work: Transfer, flow: Flow) -> list[int]:
     live_in = blocks.solve(no_calls, {})
     found = [0] * (flow.code.padding - flow.code.start)
     for block in range(len(flow)):
-        live = blocks.live_behind(block, live_in)
-        for row in reversed(flow.rows(block)):
-            behind, live = live, work.live_before(row, live, no_calls, {})
-            found[row - work.first] = behind | live | work.writes[row - work.first]
+        for at, live in enumerate(
+            blocks.live_behind(block, live_in, no_calls, {}), flow.starts[block] - flow.code.start
+        ):
+            found[at] = live | work.reads[at] | work.writes[at]
     return found
 
 
