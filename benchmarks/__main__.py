@@ -215,7 +215,7 @@ def command_of_10000(folder: Path, n: int) -> list[Row]:
 
 
 def after_nvdisasm(nvcc: Path, n: int) -> Row:
-    """A CUTLASS cubin's instructions with all that is worked out of them, against nvdisasm's own time, in turns."""
+    """A CUTLASS cubin's instructions with all that a save works out of them, against nvdisasm's own time, in turns."""
     toolkit = nvcc.parent.parent
     path = built("cutlass_80", "sm_86", toolkit).path
     data = path.read_bytes()
@@ -228,7 +228,6 @@ def after_nvdisasm(nvcc: Path, n: int) -> Row:
         text = done.stdout.decode("utf-8", "replace")
         began = time.perf_counter()
         kernels = read_cubin_sass(data, text, "").sections.values()
-        assert all(kernel.waits for kernel in kernels)
         if i:
             ours.append(time.perf_counter() - began)
             alone.append(took)
