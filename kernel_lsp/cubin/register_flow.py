@@ -54,11 +54,10 @@ class Transfer:
         first, end = flow.code.start, flow.code.padding
         forms: list[int] = sass.form[first:end].tolist()
         guards: list[int] = sass.guard[first:end].tolist()
-        of_form = [form.registers for form in sass.forms]
-        unknown = next((of_form[form] for form in forms if of_form[form].reason is not None), None)
+        unknown = next((form for form in forms if form in sass.forms_of_unknown_registers), None)
         if unknown is not None:
-            return unknown.reason or ""
-        defines, uses = [each.defines or 0 for each in of_form], [each.uses or 0 for each in of_form]
+            return sass.forms[unknown].registers.reason or ""
+        defines, uses = sass.form_registers
         writes, reads = [defines[form] for form in forms], [uses[form] for form in forms]
         kills = writes[:]
         for at in np.flatnonzero(sass.guard[first:end] != NO_GUARD).tolist():

@@ -121,6 +121,17 @@ class Sass:
         return tuple(form.opcode.family for form in self.forms)
 
     @cached_property
+    def form_registers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Registers that each form defines, and that it uses; 0 where not known."""
+        registers = [form.registers for form in self.forms]
+        return tuple(each.defines or 0 for each in registers), tuple(each.uses or 0 for each in registers)
+
+    @cached_property
+    def forms_of_unknown_registers(self) -> frozenset[int]:
+        """Forms whose registers are not known."""
+        return frozenset(number for number, form in enumerate(self.forms) if form.registers.reason is not None)
+
+    @cached_property
     def may_branch_unseen(self) -> npt.NDArray[np.bool_]:
         """Per form: whether it has no text, or an opcode that the table does not know and a label."""
         unseen = [not form.opcode.text or (not form.opcode.known and "`(" in form.operands) for form in self.forms]
