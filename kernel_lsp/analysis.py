@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from kernel_lsp.cubin.kernel import Cubin, DeviceFunction, KernelBinary
 from kernel_lsp.findings.facts import BuildNote, Facts
@@ -30,6 +32,9 @@ from kernel_lsp.source.kernel_match import kernel_in_text, kernel_name, not_comp
 from kernel_lsp.source.message import CompilerMessage
 from kernel_lsp.source.position import Span
 from kernel_lsp.source.scan_result import SourceKernel, SourceScan
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 
 # An end that is missing matches too: else a hostile text would be searched to its end from every start.
 _COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?', re.DOTALL)
@@ -64,13 +69,14 @@ def analyze(
     register_limit: int | None = None,
     sass: CubinSass | None = None,
     sass_why: str = "instructions are not decoded yet",
+    measured: Mapping[str, KernelMeasurement] = MappingProxyType({}),
 ) -> FileAnalysis:
     """Join a cubin with its source and machine, and ask the rules.
 
     `path` is the file that the text (and its `scan`) belongs to, spelt as the cubin's line table spells it; for a
     cubin without a source the text is empty. `launches` are by mangled name; kernels without an entry have none.
     `severities` maps codes or slugs to a severity or "off". `register_limit` is that of -maxrregcount. `sass` holds the
-    instructions, where they are decoded already (else `sass_why` says why not).
+    instructions, where they are decoded already (else `sass_why` says why not); `measured` is by mangled name.
     """
     sections = {} if sass is None else sass.sections
     found = (
@@ -80,7 +86,12 @@ def analyze(
     kernels = tuple(
         sorted(
             (
-                replace(kernel, sass=sections.get(kernel.binary.mangled), sass_why="" if sass else sass_why)
+                replace(
+                    kernel,
+                    sass=sections.get(kernel.binary.mangled),
+                    sass_why="" if sass else sass_why,
+                    measured=measured.get(kernel.binary.mangled),
+                )
                 for kernel in found
             ),
             key=lambda k: (k.file, k.line, -k.binary.resources.registers, k.binary.name),

@@ -12,12 +12,13 @@ from pathlib import Path
 from kernel_lsp import __version__
 from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.cli.errors import CliError, MissingToolError
+from kernel_lsp.ncu.measured_report import MeasuredReport
 from kernel_lsp.ncu.raw_report import NcuError
 from kernel_lsp.ncu.source_paths import common_end
 from kernel_lsp.project.toolchain import find_toolchain
 from kernel_lsp.report.profile_text import compare_lines, report_lines
 from kernel_lsp.report.profile_value import report_entry
-from kernel_lsp.session.profiles import MeasuredReport, ProfileLoader
+from kernel_lsp.session.profiles import ProfileLoader
 
 _SOURCE_SUFFIXES = {".cu", ".cuh", ".h", ".hpp", ".hxx", ".hh", ".cpp", ".cc", ".cxx", ".inl", ".inc", ".jl", ".py"}
 _N_FILES_MAX = 20_000

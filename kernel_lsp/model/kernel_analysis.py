@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kernel_lsp.cubin.kernel import KernelBinary, Resources
 from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Cliff, LaunchShape, Occupancy
 from kernel_lsp.source.position import Span
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class KernelAnalysis:
     max_launchable_threads: int  # by registers and the kernel's own bounds; 0: cannot be launched
     sass: KernelSass | None = None  # None: not known (yet), and `sass_why` says why
     sass_why: str = "instructions are not decoded yet"
+    measured: KernelMeasurement | None = None  # by a report of Nsight Compute
 
     @property
     def judged_launches(self) -> tuple[LaunchAnalysis, ...]:

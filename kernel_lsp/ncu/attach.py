@@ -100,7 +100,8 @@ class MeasuredKernel:
     """A profiled launch on the lines of the text that was profiled.
 
     `lines`: most own samples first, then by file and line; `nowhere`: instructions without a line; `outside`: samples
-    by reason outside the kernel's code. `pc` and `chains` (innermost first) tell the line of each instruction.
+    by reason outside the kernel's code. `pc` and `chains` (innermost first) tell the line of each instruction; `waits`
+    are by the address of the waiting instruction.
     """
 
     profile: KernelProfile
@@ -111,6 +112,7 @@ class MeasuredKernel:
     outside: Mapping[str, int]
     pc: npt.NDArray[np.int64]
     chains: tuple[Chain, ...]
+    waits: Mapping[int, tuple[WaitFor, ...]]
 
     @property
     def sample_count(self) -> int:
@@ -126,12 +128,14 @@ def measure(profile: KernelProfile, code: KernelCode | None) -> MeasuredKernel:
     """Costs by line. `code` is the kernel's in the report's own cubin, or an identical one; None: not at hand."""
     table = profile.instructions
     if table is None:
-        return MeasuredKernel(profile, code, None, (), None, MappingProxyType({}), np.zeros(0, np.int64), ())
+        none: Mapping[int, tuple[WaitFor, ...]] = MappingProxyType({})
+        return MeasuredKernel(profile, code, None, (), None, MappingProxyType({}), np.zeros(0, np.int64), (), none)
     found = sampled(table, code)
     chains = _chains(table, found.pc, code)
     waits = waits_for(found, code)
     producers = np.array(sorted({wait.producer_pc for group in waits.values() for wait in group}), np.int64)
     chain_of = dict(zip(producers.tolist(), _chains(table, producers, code), strict=True))
+    waits = {pc: tuple(wait.placed(chain_of[wait.producer_pc]) for wait in group) for pc, group in waits.items()}
     own: dict[LineKey, list[int]] = {}
     within: dict[LineKey, list[int]] = {}
     nowhere: list[int] = []
@@ -142,14 +146,14 @@ def measure(profile: KernelProfile, code: KernelCode | None) -> MeasuredKernel:
         own.setdefault(chain[0], []).append(row)
         for key in dict.fromkeys(chain):
             within.setdefault(key, []).append(row)
-    adder = _Adder(table, found)
+    adder = CounterAdder(table, found)
     costs = [
         LineCost(
             file=file,
             line=line,
             own=adder.counters(own.get((file, line), ())),
             within=adder.counters(rows),
-            waits_for=_of_line(waits, [int(found.pc[row]) for row in own.get((file, line), ())], chain_of),
+            waits_for=most_waited(waits, [int(found.pc[row]) for row in own.get((file, line), ())]),
         )
         for (file, line), rows in within.items()
     ]
@@ -163,11 +167,12 @@ def measure(profile: KernelProfile, code: KernelCode | None) -> MeasuredKernel:
         outside=MappingProxyType(outside),
         pc=found.pc,
         chains=chains,
+        waits=MappingProxyType(waits),
     )
 
 
-class _Adder:
-    """Sums of the table's columns over rows of the sampled table."""
+class CounterAdder:
+    """Sums of a table's columns over rows of the sampled table."""
 
     def __init__(self, table: InstructionTable, found: Sampled) -> None:
         self._found = found
@@ -190,6 +195,7 @@ class _Adder:
         self._columns["global_instructions"] = _spread(accesses, places, len(found.pc))
 
     def counters(self, rows: Sequence[int]) -> Counters:
+        """The sums over these rows of `Sampled.pc`."""
         at = np.array(rows, np.int64)
         reasons = self._found.by_reason(at)
         sums = {name: None if column is None else int(column[at].sum()) for name, column in self._columns.items()}
@@ -227,9 +233,7 @@ def _chains(table: InstructionTable, pcs: npt.NDArray[np.int64], code: KernelCod
     )
 
 
-def _of_line(
-    waits: Mapping[int, tuple[WaitFor, ...]], pcs: Sequence[int], chain_of: Mapping[int, Chain]
-) -> tuple[WaitFor, ...]:
-    """The waits of a line's instructions, with the lines of their producers."""
-    found = (wait.placed(chain_of[wait.producer_pc]) for pc in pcs for wait in waits.get(pc, ()))
+def most_waited(waits: Mapping[int, tuple[WaitFor, ...]], pcs: Sequence[int]) -> tuple[WaitFor, ...]:
+    """The waits of some instructions, most samples first."""
+    found = (wait for pc in pcs for wait in waits.get(pc, ()))
     return tuple(sorted(found, key=lambda wait: (-wait.samples, wait.pc, wait.producer_pc)))

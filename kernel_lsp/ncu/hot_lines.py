@@ -6,9 +6,10 @@ that takes more than 30 % of its samples). Few samples make no hot lines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernel_lsp.ncu.attach import LineCost, MeasuredKernel
+from kernel_lsp.ncu.attach import Counters, LineCost, MeasuredKernel
 from kernel_lsp.ncu.producers import WaitFor
 from kernel_lsp.ncu.reading import NO_STALL, reading_table
 
@@ -29,27 +30,27 @@ def hot_lines(measured: MeasuredKernel) -> tuple[HotLine, ...]:
     samples = measured.profile.samples
     if samples is None or samples.few or not samples.total:
         return ()
-    limits = reading_table()["thresholds"]
-    return tuple(
-        _hot(cost, samples.total, limits["stall_share"])
-        for cost in measured.lines
-        if cost.own.samples >= limits["hot_share"] * samples.total
-    )
+    least = reading_table()["thresholds"]["hot_share"] * samples.total
+    return tuple(_hot(cost, samples.total) for cost in measured.lines if cost.own.samples >= least)
 
 
-def main_stall(cost: LineCost) -> str | None:
-    """The reason that most of a line's samples have, states that hold nothing up left out."""
-    return next((reason for reason in cost.own.by_reason if reason not in NO_STALL), None)
+def main_stall(counters: Counters) -> str | None:
+    """The reason that most samples have, states that hold nothing up left out."""
+    return next((reason for reason in counters.by_reason if reason not in NO_STALL), None)
 
 
-def main_wait(cost: LineCost, reason: str | None) -> WaitFor | None:
-    """What most of a line's samples of a reason wait for."""
-    return next((wait for wait in cost.waits_for if wait.reason == reason), None)
+def main_reason(counters: Counters) -> tuple[str | None, float]:
+    """The reason that takes enough of the samples to be called the one, and its share of them; else None and 0."""
+    reason = main_stall(counters)
+    share = counters.by_reason[reason] / counters.samples if reason else 0.0
+    return (reason, share) if share > reading_table()["thresholds"]["stall_share"] else (None, 0.0)
 
 
-def _hot(cost: LineCost, total: int, stall_share: float) -> HotLine:
-    reason = main_stall(cost)
-    share = cost.own.by_reason[reason] / cost.own.samples if reason else 0.0
-    if share <= stall_share:
-        reason, share = None, 0.0
-    return HotLine(cost, cost.own.samples / total, reason, share, main_wait(cost, reason))
+def wait_of(waits: Sequence[WaitFor], reason: str | None) -> WaitFor | None:
+    """What most samples of a reason wait for."""
+    return next((wait for wait in waits if wait.reason == reason), None)
+
+
+def _hot(cost: LineCost, total: int) -> HotLine:
+    reason, share = main_reason(cost.own)
+    return HotLine(cost, cost.own.samples / total, reason, share, wait_of(cost.waits_for, reason))

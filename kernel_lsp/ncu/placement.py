@@ -9,13 +9,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from kernel_lsp.ncu.attach import LineCost, MeasuredKernel, measure
+from kernel_lsp.ncu.attach import (
+    Chain,
+    CounterAdder,
+    Counters,
+    LineCost,
+    MeasuredKernel,
+    measure,
+    most_waited,
+)
 from kernel_lsp.ncu.kernel_code import KernelCode
 from kernel_lsp.ncu.kernel_profile import KernelProfile
+from kernel_lsp.ncu.producers import WaitFor
 from kernel_lsp.ncu.source_paths import built_path_of, source_text
 from kernel_lsp.source.remap import LineMap
 
@@ -32,11 +41,17 @@ class BuiltKernel:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLine:
-    """A line's cost in the current text. `profiled_line` is where it stood in the profiled text."""
+    """A line's cost in the current text. `profiled_line` is where it stood in the profiled text.
+
+    `here` counts each instruction on its innermost line in this file: what a header's function cost when it was
+    inlined into the line is in it, what a function of this file cost is at that function's own line.
+    """
 
     line: int
     profiled_line: int
     cost: LineCost
+    here: Counters
+    waits_for: tuple[WaitFor, ...]  # of the instructions in `here`, most samples first
     certain: bool  # false in a stale report: the line may be another one
 
 
@@ -56,6 +71,16 @@ class PlacedProfile:
     lines: tuple[PlacedLine, ...]  # by line
     edited_lines: tuple[int, ...]
     lost_samples: int
+    moved: LineMap | None = None  # from the profiled text to the current one; None in a stale report
+
+    def line(self, line: int) -> PlacedLine | None:
+        """What a line of the current text cost."""
+        return next((placed for placed in self.lines if placed.line == line), None)
+
+    def line_now(self, chain: Chain) -> int | None:
+        """The line of the current text that an instruction with this chain of lines stands on; None: elsewhere."""
+        profiled = next((line for file, line in chain if file == self.built_path), None)
+        return self.moved.to_new(profiled) if profiled is not None and self.moved is not None else profiled
 
 
 def place(
@@ -63,16 +88,18 @@ def place(
     report_code: KernelCode | None,
     path: str,
     text: str,
-    builds: Sequence[BuiltKernel] = (),
+    builds: Iterable[BuiltKernel] = (),
 ) -> PlacedProfile:
     """Costs of one launch on the file `path` whose text is now `text`.
 
-    `report_code` is the kernel in the report's own cubin; `builds` are this file's builds, the newest first.
+    `report_code` is the kernel in the report's own cubin; `builds` are this file's builds, the newest first: no more
+    of them are asked for than it takes.
     """
+    position = -1
     for position, built in enumerate(builds if report_code is not None else ()):
         if report_code is not None and same_code(report_code, built.code):
             # The report's instructions, the build's lines: comments and blank lines moved nothing.
-            measured = measure(profile, built.code)
+            measured = measure(profile, replace(report_code, lines=built.code.lines))
             if position == 0:
                 return _follow(path, text, built.text, "exact", "the profiled code is the code built now", measured)
             why = "by the text of an earlier build, whose code was profiled; the source was changed since"
@@ -90,12 +117,11 @@ def place(
     reason = (
         "the code built now differs from the profiled code, and the report does not carry its source "
         "(ncu --import-source yes): lines may have moved"
-        if builds and report_code is not None
+        if position >= 0
         else "nothing tells which text was profiled (ncu --import-source yes keeps it in the report)"
     )
-    lines = tuple(
-        PlacedLine(cost.line, cost.line, cost, certain=False) for cost in measured.lines if cost.file == built_path
-    )
+    found = ((cost, *each) for cost, each in _in_file(measured, built_path))
+    lines = (PlacedLine(cost.line, cost.line, cost, here, waits, certain=False) for cost, here, waits in found)
     return PlacedProfile(
         path, built_path, "stale", reason, measured, tuple(sorted(lines, key=lambda line: line.line)), (), 0
     )
@@ -121,21 +147,39 @@ def _follow(
     moved = LineMap(old_text, text)
     lines: list[PlacedLine] = []
     lost = 0
-    for cost in measured.lines:
-        if cost.file != built_path:
-            continue
+    for cost, (here, waits) in _in_file(measured, built_path):
         now = moved.to_new(cost.line)
         if now is None:
-            lost += cost.own.samples
+            lost += here.samples
         else:
-            lines.append(PlacedLine(now, cost.line, cost, certain=True))
+            lines.append(PlacedLine(now, cost.line, cost, here, waits, certain=True))
     edited: tuple[int, ...] = ()
     if not moved.is_identity:
         count = text.count("\n") + text.count("\r") + 1 - text.count("\r\n")
         edited = tuple(line for line in range(1, count + 1) if moved.to_old(line) is None)
     return PlacedProfile(
-        path, built_path, fit, why, measured, tuple(sorted(lines, key=lambda line: line.line)), edited, lost
+        path, built_path, fit, why, measured, tuple(sorted(lines, key=lambda line: line.line)), edited, lost, moved
     )
+
+
+def _in_file(
+    measured: MeasuredKernel, built_path: str | None
+) -> Iterator[tuple[LineCost, tuple[Counters, tuple[WaitFor, ...]]]]:
+    """The costs of one file's lines, with all instructions whose innermost line in this file they are."""
+    table, found = measured.profile.instructions, measured.sampled
+    if table is None or found is None:
+        return
+    rows: dict[int, list[int]] = {}
+    for row, chain in enumerate(measured.chains):
+        line = next((line for file, line in chain if file == built_path), None)
+        if line is not None:
+            rows.setdefault(line, []).append(row)
+    adder = CounterAdder(table, found)
+    for cost in measured.lines:
+        if cost.file == built_path:
+            of_line = rows.get(cost.line, [])
+            pcs = [int(measured.pc[row]) for row in of_line]
+            yield cost, (adder.counters(of_line), most_waited(measured.waits, pcs))
 
 
 def _built_path(measured: MeasuredKernel, path: str, text: str, sources: Mapping[str, str]) -> str | None:

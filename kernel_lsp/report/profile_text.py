@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kernel_lsp.cubin.names import function_name
 from kernel_lsp.ncu.attach import LineCost, MeasuredKernel
-from kernel_lsp.ncu.hot_lines import main_stall, main_wait
+from kernel_lsp.ncu.hot_lines import main_stall, wait_of
 from kernel_lsp.ncu.kernel_match import name_key, spelled_key
 from kernel_lsp.ncu.kernel_profile import KernelProfile, NcuReport
 from kernel_lsp.ncu.reading import issue_reading, sol_reading, tail_wave
@@ -202,7 +202,7 @@ def _hot_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[s
     yield f"  Samples: {samples.total:,}{few}"
     for cost in hot:
         count = f"{cost.own.samples:>7,}" if samples.few else f"{percent(cost.own.samples / samples.total):>7}"
-        reason = main_stall(cost) or ""
+        reason = main_stall(cost.own) or ""
         waits = _waits(cost, files)
         yield f"  {count}  {files.get(cost.file, cost.file)}:{cost.line}  {reason.replace('_', ' ')}{waits}"
     if measured.outside:
@@ -211,7 +211,7 @@ def _hot_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[s
 
 def _waits(cost: LineCost, files: Mapping[str, str]) -> str:
     """Where the data comes from that the line waits for most."""
-    wait = main_wait(cost, main_stall(cost))
+    wait = wait_of(cost.waits_for, main_stall(cost.own))
     if wait is None:
         return ""
     opcode = wait.producer.split(" ")[1 if wait.producer.startswith("@") else 0]

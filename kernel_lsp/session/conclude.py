@@ -24,6 +24,7 @@ from kernel_lsp.project.config import ProjectConfig
 from kernel_lsp.project.register_limit import register_limit
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.instructions import Instructions
+from kernel_lsp.session.measuring import Measuring, profiled_launches
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
@@ -53,6 +54,7 @@ def outcome(
     built: BuildResult,
     scan_of_text: SourceScan,
     trouble: str | None,
+    measuring: Measuring,
     instructions: Instructions,
 ) -> FileOutcome:
     """What a finished build means. Runs off the event loop."""
@@ -73,19 +75,25 @@ def outcome(
         except CubinError as error:
             findings = failed_build_findings(path, plan.text, str(error), built.messages, notes, severities)
         else:
+            measured = measuring.of_build(request, path, plan.text, cubin, built.linked or built.cubin)
+            launches = {
+                k.mangled: _launches(k, request, plan, scan_of_text, profiled_launches(measured.get(k.mangled)))
+                for k in cubin.kernels
+            }
             analysis = analyze(
                 path,
                 plan.text,
                 cubin,
                 gpu,
                 scan_of_text,
-                {k.mangled: _launches(k, request, plan, scan_of_text) for k in cubin.kernels},
+                launches,
                 built.messages,
                 notes,
                 severities,
                 register_limit(plan.command.flags),
                 instructions.sass,
                 instructions.why,
+                measured,
             )
             findings = analysis.findings
     elif built.status == "tool missing":
@@ -152,7 +160,12 @@ def _in_existing_files(findings: Iterable[Finding], path: str) -> tuple[Finding,
 
 
 def cubin_outcome(
-    request: PipelineRequest, machine: Gpu | None, data: bytes, toolchain: Toolchain | None, instructions: Instructions
+    request: PipelineRequest,
+    machine: Gpu | None,
+    data: bytes,
+    toolchain: Toolchain | None,
+    measuring: Measuring,
+    instructions: Instructions,
 ) -> FileOutcome:
     """The outcome of a `.cubin` given as it is: resources and occupancy, on the sources that its line table names."""
     path = str(request.document)
@@ -162,8 +175,11 @@ def cubin_outcome(
     except (CubinError, UnknownArchError, UnknownGpuError) as error:
         return failed_outcome(path, str(error))
     nothing = scan("")
+    measured = measuring.of_build(request, path, "", cubin, data)
     launches = {
-        k.mangled: _with_dynamic_shared(launches_for(k, nothing, path, (), request.launch), request)
+        k.mangled: _with_dynamic_shared(
+            launches_for(k, nothing, path, (), request.launch, profiled_launches(measured.get(k.mangled))), request
+        )
         for k in cubin.kernels
     }
     analysis = analyze(
@@ -176,6 +192,7 @@ def cubin_outcome(
         severities=dict(request.settings.severity),
         sass=instructions.sass,
         sass_why=instructions.why,
+        measured=measured,
     )
     return _outcome(
         path,
@@ -247,9 +264,11 @@ def _severities(settings: Settings, config: ProjectConfig | None) -> dict[str, s
     return {**project, **dict(settings.severity)}
 
 
-def _launches(kernel: KernelBinary, request: PipelineRequest, plan: Plan, scanned: SourceScan) -> Sequence[Launch]:
+def _launches(
+    kernel: KernelBinary, request: PipelineRequest, plan: Plan, scanned: SourceScan, profiled: Sequence[Launch]
+) -> Sequence[Launch]:
     configured = plan.config.launches_for(kernel.name) if plan.config is not None else ()
-    found = launches_for(kernel, scanned, str(plan.path), configured, request.launch)
+    found = launches_for(kernel, scanned, str(plan.path), configured, request.launch, profiled)
     return _with_dynamic_shared(found, request)
 
 

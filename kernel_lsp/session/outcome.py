@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.build.result import BuildResult
@@ -16,6 +17,10 @@ from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_measurement import LaunchRef
+    from kernel_lsp.ncu.measured_report import MeasuredReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,10 @@ class PipelineRequest:
     dynamic_shared_bytes: int | None = None  # command line: --dynamic-shared alone, for the launches that are known
     use_cache: bool = True
     config_file: Path | None = None  # command line: --config
+    reports: tuple[MeasuredReport, ...] = ()  # of Nsight Compute, the newest first
+    launches: Mapping[str, LaunchRef] = field(
+        default_factory=dict
+    )  # the user's choice among their launches, by mangled name
 
 
 @dataclass(frozen=True, slots=True)

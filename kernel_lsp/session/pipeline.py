@@ -25,6 +25,7 @@ from kernel_lsp.project.toolchain import Toolchain, find_launcher, find_toolchai
 from kernel_lsp.project.unsaved_header import with_unsaved_header
 from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, outcome
 from kernel_lsp.session.instructions import BEING_READ, NO_CODE, InstructionReader, Instructions
+from kernel_lsp.session.measuring import Measuring
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.source.kernels import scan
@@ -56,6 +57,7 @@ class Pipeline:
         self._toolchains: dict[tuple[object, ...], Toolchain] = {}
         self._gpu: asyncio.Task[Gpu | None] | None = None
         self._instructions = InstructionReader(self._environment)
+        self._measuring = Measuring()
         # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
         # files are shared between analyses.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
@@ -96,7 +98,9 @@ class Pipeline:
             if path.suffix == ".cubin":
                 data = await loop.run_in_executor(self._thread, path.read_bytes)
                 toolchain = await self._toolchain(request)
-                return _Built(data, toolchain, partial(cubin_outcome, request, machine, data, toolchain))
+                return _Built(
+                    data, toolchain, partial(cubin_outcome, request, machine, data, toolchain, self._measuring)
+                )
             plan, toolchain = await self._prepared(request, machine)
         except OSError as error:
             return failed_outcome(str(path), f"{path} cannot be read ({error.strerror or error})")
@@ -110,7 +114,8 @@ class Pipeline:
             environment=self._environment,
             launcher=plan.launcher,
         )
-        conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, self._store.trouble)
+        trouble = self._store.trouble
+        conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, trouble, self._measuring)
         if built.cubin is None:
             return await loop.run_in_executor(self._thread, conclude, NO_CODE)
         return _Built(built.linked or built.cubin, toolchain, conclude)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from kernel_lsp.build.disassemble import disassemble
@@ -13,24 +13,17 @@ from kernel_lsp.build.store import BuildStore
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.cubin.elf import read_elf
 from kernel_lsp.cubin.kernel import CubinError
-from kernel_lsp.ncu.attach import MeasuredKernel, measure
+from kernel_lsp.ncu.attach import measure
 from kernel_lsp.ncu.counters import read_report_values
 from kernel_lsp.ncu.csv_pages import read_csv_page
 from kernel_lsp.ncu.kernel_code import KernelCode, kernel_code
 from kernel_lsp.ncu.kernel_profile import NcuReport
+from kernel_lsp.ncu.measured_report import MeasuredReport
 from kernel_lsp.ncu.raw_report import NcuError
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.source.digest import content_digest
 
 _DISASSEMBLY_S = 30.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredReport:
-    """A report and its launches on the lines of the profiled text, in the report's order."""
-
-    report: NcuReport
-    kernels: tuple[MeasuredKernel, ...]
 
 
 class ProfileLoader:
@@ -48,12 +41,13 @@ class ProfileLoader:
         Raises:
             NcuError: it cannot be read; one message with file and cause.
         """
+        modified_at = await asyncio.to_thread(_modified_at, path)
         report = await self._report(path)
         codes = await self._codes(report)
         kernels = await asyncio.to_thread(
             lambda: tuple(measure(kernel, codes.get(kernel.mangled or "")) for kernel in report.kernels)
         )
-        return MeasuredReport(report, kernels)
+        return MeasuredReport(report, kernels, modified_at)
 
     async def _report(self, path: Path) -> NcuReport:
         if path.suffix.lower() in REPORT_SUFFIXES or path.suffix.lower() != ".csv":
@@ -89,6 +83,13 @@ class ProfileLoader:
             cubin, self._toolchain, self._store, arguments, time_limit_s=_DISASSEMBLY_S, environment=self._environment
         )
         return found.text if not found.reason else ""
+
+
+def _modified_at(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    except OSError as error:
+        raise NcuError(f"{path}: {error.strerror or error}") from error
 
 
 def _csv_report(path: Path) -> NcuReport:

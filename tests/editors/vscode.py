@@ -167,8 +167,10 @@ class Window:
         self.page.keyboard.press("F1")
         box = self.page.locator(".quick-input-widget input:visible").first
         box.fill(f">{title}")
-        self.page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first.click()
-        self.page.locator(".quick-input-widget").wait_for(state="hidden")
+        row = self.page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first
+        row.click()
+        # Not the widget's end: a command that asks something opens it again at once.
+        row.wait_for(state="hidden")
 
     def editor(self, title: str) -> Any:
         """The text area of the editor whose file has this name."""
