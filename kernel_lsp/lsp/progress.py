@@ -1,4 +1,4 @@
-"""Work-done progress of one run: shown only when it takes over a second, cancellable, always ended."""
+"""Work-done progress of one piece of work: shown only when it takes over a second, cancellable, always ended."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from lsprotocol import types
 
 if TYPE_CHECKING:
     from kernel_lsp.lsp.server import KernelLspServer
-    from kernel_lsp.session.documents import OpenDocument
-    from kernel_lsp.session.outcome import FileOutcome
 
 logger = logging.getLogger(__name__)
 
 SHOW_AFTER_S = 1.0
 BUILD_TITLE = "Building device code"
 READ_TITLE = "Reading instructions"
+REPORTS_TITLE = "Reading reports"
 
 
-class RunProgress:
-    """Begins after a second unless the run has ended by then."""
+class WorkProgress:
+    """Begins after a second unless the work has ended by then; cancelling the item cancels the work.
 
-    def __init__(
-        self, server: KernelLspServer, document: OpenDocument, run: asyncio.Task[object], title: str = BUILD_TITLE
-    ) -> None:
+    `message` stands beside the title: the name of what is worked on.
+    """
+
+    def __init__(self, server: KernelLspServer, title: str, message: str, work: asyncio.Task[object]) -> None:
         self._server = server
-        self._name = document.path.name if document.path is not None else document.uri
-        self._run = run
+        self._message = message
+        self._work = work
         self._title = title
         self._token = str(uuid.uuid4())
         self._begun = False
@@ -48,19 +48,24 @@ class RunProgress:
             logger.info("the client refused a progress item: %s", error)
             return
         cancelled = progress.tokens[self._token]
-        cancelled.add_done_callback(lambda future: self._run.cancel() if future.cancelled() else None)
+        cancelled.add_done_callback(lambda future: self._work.cancel() if future.cancelled() else None)
         if self._ended:
             progress.tokens.pop(self._token, None)
             return
         self._begun = True
         progress.begin(
-            self._token, types.WorkDoneProgressBegin(title=self._title, message=self._name, cancellable=True)
+            self._token, types.WorkDoneProgressBegin(title=self._title, message=self._message, cancellable=True)
         )
 
-    def end(self, outcome: FileOutcome | None) -> None:
+    def tell(self, message: str) -> None:
+        """Say what is worked on now."""
+        self._message = message
+        if self._begun and not self._ended:
+            self._server.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=message))
+
+    def end(self, message: str) -> None:
         """End the item, if it was shown."""
         self._ended = True
         if self._begun:
-            message = "cancelled" if outcome is None else outcome.summary
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd(message=message))
             self._server.work_done_progress.tokens.pop(self._token, None)

@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 
 from kernel_lsp import __version__
 from kernel_lsp.lsp.diagnostics import publish
-from kernel_lsp.lsp.progress import READ_TITLE, RunProgress
+from kernel_lsp.lsp.progress import BUILD_TITLE, READ_TITLE, WorkProgress
 from kernel_lsp.lsp.protocol import KernelLspProtocol, tolerant_converter
 from kernel_lsp.lsp.status import send_status
 from kernel_lsp.session.settings import resolve
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kernel_lsp.source.lines import Encoding
 
 logger = logging.getLogger(__name__)
+
+STOPPED = "cancelled"
 
 
 class KernelLspServer(LanguageServer):
@@ -51,7 +53,7 @@ class KernelLspServer(LanguageServer):
         self.pending_settings: Any = None
         self.trusted = True
         self.roots: tuple[Path, ...] = ()
-        self._progress: dict[int, RunProgress] = {}
+        self._progress: dict[int, WorkProgress] = {}
         self._background: set[asyncio.Task[None]] = set()
 
     @property
@@ -96,20 +98,24 @@ class KernelLspServer(LanguageServer):
         publish(self, publications)
 
     def run_started(self, document: OpenDocument, run: asyncio.Task[object]) -> None:
-        self._progress[id(document)] = RunProgress(self, document, run)
+        self._progress[id(document)] = WorkProgress(self, BUILD_TITLE, document.name, run)
         send_status(self, document, "building")
 
     def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
         progress = self._progress.pop(id(document), None)
         if progress is not None:
-            progress.end(outcome)
+            progress.end(outcome.summary if outcome is not None else STOPPED)
         send_status(self, document, "idle")
         if outcome is not None:
             self.refresh_views(hints=not outcome.more_to_come)
 
     def reading_started(self, document: OpenDocument, reading: asyncio.Task[object]) -> None:
-        progress = RunProgress(self, document, reading, READ_TITLE)
-        reading.add_done_callback(lambda done: progress.end(None if done.cancelled() else document.last))
+        progress = WorkProgress(self, READ_TITLE, document.name, reading)
+
+        def ended(done: asyncio.Task[object]) -> None:
+            progress.end(STOPPED if done.cancelled() or document.last is None else document.last.summary)
+
+        reading.add_done_callback(ended)
 
     def instructions_read(self, document: OpenDocument) -> None:
         send_status(self, document, "idle")

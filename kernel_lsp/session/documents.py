@@ -28,6 +28,11 @@ class OpenDocument:
     _maps: dict[tuple[str, str], LineMap] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return self.path.name if self.path is not None else self.uri
+
+    @property
     def is_stale(self) -> bool:
         """Whether the facts shown are from before the latest build, which gave none."""
         return self.good is not None and self.last is not self.good
