@@ -23,7 +23,7 @@ from kernel_lsp.model.cliffs import (
 from kernel_lsp.model.kernel_analysis import BlockSizeRow as BlockSizeRow
 from kernel_lsp.model.kernel_analysis import KernelAnalysis as KernelAnalysis
 from kernel_lsp.model.kernel_analysis import LaunchAnalysis as LaunchAnalysis
-from kernel_lsp.model.kernel_analysis import launch_shape
+from kernel_lsp.model.kernel_analysis import exceeds_cluster, launch_shape
 from kernel_lsp.model.kernel_sass import CubinSass, KernelSass
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Occupancy, occupancy
@@ -89,7 +89,7 @@ def analyze(
                 replace(
                     kernel,
                     sass=sections.get(kernel.binary.mangled),
-                    sass_why="" if sass else sass_why,
+                    sass_why=_code_why(kernel.binary.mangled, sass, sass_why),
                     measured=measured.get(kernel.binary.mangled),
                 )
                 for kernel in found
@@ -158,6 +158,13 @@ def source_kernel(binary: KernelBinary, path: str, scan: SourceScan) -> SourceKe
     return kernel_in_text(scan, kernel_name(binary.name), None if place is None else place.line)
 
 
+def _code_why(mangled: str, sass: CubinSass | None, sass_why: str) -> str:
+    """Why a kernel has no instructions; "" where it has."""
+    if sass is None:
+        return sass_why
+    return "" if mangled in sass.sections else "the cubin names this kernel but holds no code of it"
+
+
 def _same_path(one: str, other: str) -> bool:
     return PurePath(one) == PurePath(other)
 
@@ -172,7 +179,7 @@ def _kernel(
         file, line = definition.file, definition.line
     else:
         file, line = "", 0
-    known = tuple(_launch(binary, limits, launch) for launch in launches if launch.threads > 0)
+    known = tuple(_launch(binary, limits, launch) for launch in launches if _is_possible(launch))
     return KernelAnalysis(
         binary=binary,
         file=file,
@@ -184,11 +191,23 @@ def _kernel(
     )
 
 
+def _is_possible(launch: Launch) -> bool:
+    """Whether these are numbers of a launch at all; what asks for too much is analysed, and said to be that."""
+    return (
+        min(launch.block) > 0
+        and (launch.dynamic_shared_bytes or 0) >= 0
+        and (launch.cluster is None or launch.cluster > 0)
+    )
+
+
 def _launch(binary: KernelBinary, limits: SmLimits, launch: Launch) -> LaunchAnalysis:
     shape = launch_shape(binary.resources, launch)
-    if shape.cluster_blocks and shape.cluster_blocks > 1 and limits.max_cluster_blocks_portable is None:
+    cluster_is_too_large = exceeds_cluster(limits, launch)
+    if limits.max_cluster_blocks_portable is None or cluster_is_too_large:
         shape = replace(shape, cluster_blocks=None)  # built for another machine: the blocks alone still tell much
     found = _bounded(occupancy(limits, shape), binary, launch)
+    if cluster_is_too_large:
+        found = replace(found, blocks_per_sm=0, active_warps=0, limiters=("blocks",), limit_blocks=0)
     unknown_dynamic = launch.dynamic_shared_bytes is None and binary.resources.uses_dynamic_shared is not False
     can_start = found.blocks_per_sm > 0
     return LaunchAnalysis(

@@ -13,6 +13,8 @@ from kernel_lsp.cli.argument_types import block, whole
 from kernel_lsp.cli.errors import CliError, MissingToolError
 from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, by_name, limits_for_arch
 from kernel_lsp.model.launch import Launch
+from kernel_lsp.project.find_command import HEADER_SUFFIXES
+from kernel_lsp.project.includers import CUDA_SUFFIX
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
@@ -33,7 +35,7 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
     """Analyse each file in turn.
 
     Raises:
-        CliError: a file that cannot be read, or options that contradict each other.
+        CliError: a file that cannot be read or is no CUDA file, or options that contradict each other.
         MissingToolError: a file needs a build and nvcc is not there.
     """
     _check_machine(options)
@@ -47,8 +49,12 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
     for outcome in outcomes:
         if outcome.build is not None and outcome.build.status == "tool missing":
             raise MissingToolError(outcome.build.reason)
-        if outcome.analysis is None and Path(outcome.path).suffix == ".cubin":
-            raise CliError("; ".join(finding.message for finding in outcome.findings) or outcome.summary)
+        suffix = Path(outcome.path).suffix
+        if outcome.build and outcome.build.status == "skipped" and suffix not in (CUDA_SUFFIX, *HEADER_SUFFIXES):
+            raise CliError(f"{outcome.path}: {outcome.build.reason}")
+        if outcome.analysis is None and suffix == ".cubin":
+            said = "; ".join(finding.message for finding in outcome.findings) or outcome.summary
+            raise CliError(f"{outcome.path}: {said}")
     for notice in dict.fromkeys(notice for outcome in outcomes for notice in outcome.notices):
         sys.stderr.write(f"kernel-lsp: {notice}\n")
     return outcomes

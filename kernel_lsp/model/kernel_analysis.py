@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernel_lsp.cubin.kernel import KernelBinary, Resources
+from kernel_lsp.hardware.profile import SmLimits
 from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Cliff, LaunchShape, Occupancy
@@ -77,6 +78,12 @@ def _each_shape_once(launches: Iterable[LaunchAnalysis]) -> tuple[LaunchAnalysis
         launch = analysis.launch
         shapes.setdefault((launch.block, launch.dynamic_shared_bytes, launch.cluster), analysis)
     return tuple(shapes.values())
+
+
+def exceeds_cluster(limits: SmLimits, launch: Launch) -> bool:
+    """Whether the launch asks for more blocks per cluster than the SMs of a GPC ever run together."""
+    most = limits.max_cluster_blocks
+    return launch.cluster is not None and most is not None and launch.cluster > most
 
 
 def launch_shape(resources: Resources, launch: Launch) -> LaunchShape:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from kernel_lsp.cubin.kernel import KernelBinary
 from kernel_lsp.model.launch import Launch
-from kernel_lsp.source.expressions import fold
+from kernel_lsp.source.expressions import Expression, fold
 from kernel_lsp.source.kernel_match import (
     ArgumentMatch,
     KernelName,
@@ -111,13 +111,13 @@ def _in_text(scan: SourceScan, name: KernelName) -> list[tuple[SourceLaunch, Arg
 
 
 def _made(launch: SourceLaunch, match: ArgumentMatch, file: str) -> Launch | None:
-    block = _extents(launch.block, match)
+    block, grid = _extents(launch.block, match), _extents(launch.grid, match)
     if block is None or min(block) < 1:
         return None
     return Launch(
         block=block,
-        grid=_extents(launch.grid, match),
-        dynamic_shared_bytes=fold(launch.dynamic_shared_bytes, match.bindings),
+        grid=grid if grid is not None and min(grid) > 0 else None,
+        dynamic_shared_bytes=_size(launch.dynamic_shared_bytes, match),
         cluster=None,
         origin="source",
         where=f"{file}:{launch.line}",
@@ -126,8 +126,14 @@ def _made(launch: SourceLaunch, match: ArgumentMatch, file: str) -> Launch | Non
 
 
 def _written_size(launch: SourceLaunch, match: ArgumentMatch, file: str) -> _Shared:
-    size = fold(launch.dynamic_shared_bytes, match.bindings)
+    size = _size(launch.dynamic_shared_bytes, match)
     return _Shared(size, _extents(launch.block, match), f"{file}:{launch.line}")
+
+
+def _size(expression: Expression | None, match: ArgumentMatch) -> int | None:
+    """Bytes; None where they are not known, or negative: then the program computes them in another way than read."""
+    size = fold(expression, match.bindings)
+    return None if size is None or size < 0 else size
 
 
 def _extents(extents: Extents | None, match: ArgumentMatch) -> tuple[int, int, int] | None:
@@ -143,7 +149,7 @@ def _limits(scan: SourceScan, name: KernelName, file: str) -> list[_Shared]:
     for limit in scan.shared_memory_limits:
         match = match_arguments(limit.kernel_args, limit.arg_values, name.template_args)
         if match is not None and names_kernel(limit.kernel, limit.scope, name, scan):
-            found.append(_Shared(fold(limit.limit_bytes, match.bindings), None, f"{file}:{limit.line}"))
+            found.append(_Shared(_size(limit.limit_bytes, match), None, f"{file}:{limit.line}"))
     return found
 
 

@@ -20,9 +20,9 @@ from kernel_lsp.project.flag_sources import CommandPreferences, FlagSources, Pro
 from kernel_lsp.project.includers import CUDA_SUFFIX, IncludeIndex, cuda_sources_near
 from kernel_lsp.project.shell_hazard import path_hazard
 
-__all__ = ["CommandPreferences", "ProjectFiles", "ToolkitFacts", "find_command"]
+__all__ = ["HEADER_SUFFIXES", "CommandPreferences", "ProjectFiles", "ToolkitFacts", "find_command"]
 
-_HEADER_SUFFIXES = (".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".tcc", ".tpp")
+HEADER_SUFFIXES = (".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".tcc", ".tpp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _Finder:
         document, sources = self._document, self._sources
         if hazard := path_hazard(str(document)):
             return self._skipped(f"the file's path cannot be given to nvcc: {hazard}")
-        is_header = document.suffix in _HEADER_SUFFIXES
+        is_header = document.suffix in HEADER_SUFFIXES
         recipe = None if is_header or self._preferences.includer else sources.recorded(document)
         if recipe is None and document.suffix == CUDA_SUFFIX:
             recipe = sources.stated(document)
@@ -109,9 +109,10 @@ class _Finder:
             recipe = sources.borrowed(document) or sources.fallback(document)
         if recipe is not None:
             return self._built(document, recipe)
-        return self._skipped(
-            f"no CUDA source that includes {document.name} was found; name one under `headers:` in kernel-lsp.yaml"
-        )
+        absent = f"no CUDA source that includes {document.name} was found"
+        if document.suffix not in HEADER_SUFFIXES:
+            return self._skipped(f"{document.name} is no CUDA file (.cu, .cuh) by its name, and {absent}")
+        return self._skipped(f"{absent}; name one under `headers:` in kernel-lsp.yaml")
 
     def _includers(self) -> tuple[Path, ...]:
         document, preferences, config = self._document, self._preferences, self._config

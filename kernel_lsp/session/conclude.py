@@ -206,9 +206,9 @@ def cubin_outcome(
     )
 
 
-def failed_outcome(path: str, reason: str) -> FileOutcome:
+def failed_outcome(path: str, reason: str, severity: Severity = "error") -> FileOutcome:
     """The outcome where there was nothing that could be built or read."""
-    return _outcome(path, "", findings=failed_build_findings(path, "", reason, ()))
+    return _outcome(path, "", findings=failed_build_findings(path, "", reason, (), not_built_severity=severity))
 
 
 def _outcome(

@@ -92,7 +92,7 @@ class Pipeline:
         loop = asyncio.get_running_loop()
         path = request.document
         if path is None:
-            return failed_outcome("", "the buffer has no file; save it as a .cu file to see its numbers")
+            return failed_outcome("", "the buffer has no file; save it as a .cu file to see its numbers", "information")
         machine = await self.machine_gpu()
         try:
             if path.suffix == ".cubin":

@@ -311,6 +311,7 @@ async def test_files_that_cannot_be_built(client: KernelClient, tmp_path: Path) 
     client.text_document_did_open(types.DidOpenTextDocumentParams(item))
     [diagnostic] = await first_result(client, untitled)
     assert "save it" in diagnostic.message
+    assert diagnostic.severity == types.DiagnosticSeverity.Information
     assert not client.messages
     await asyncio.sleep(0)  # the server is still there:
     assert not await lenses_of(client, untitled)

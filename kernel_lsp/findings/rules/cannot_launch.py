@@ -9,7 +9,7 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.hardware.profile import HwProfile
-from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
+from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, exceeds_cluster
 
 
 def _reason(kernel: KernelAnalysis, analysis: LaunchAnalysis, profile: HwProfile) -> tuple[str, str]:
@@ -21,6 +21,8 @@ def _reason(kernel: KernelAnalysis, analysis: LaunchAnalysis, profile: HwProfile
         return "threads", f"{limits.max_threads_per_block:,}"
     if resources.max_threads and launch.threads > resources.max_threads:
         return "bound", wording.launch_bounds(resources) or f"{resources.max_threads} threads"
+    if exceeds_cluster(limits, launch):
+        return "cluster", f"{limits.max_cluster_blocks}"
     if analysis.occupancy.limit_registers == 0 and kernel.max_launchable_threads:
         return "registers", f"{kernel.max_launchable_threads:,}"
     if analysis.occupancy.limit_shared == 0:
@@ -45,6 +47,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
             "board": wording.board(profile),
             "bound": bound,
             "most": bound,
+            "cluster": launch.cluster,
             "registers": resources.registers,
             "own": wording.exact_bytes(resources.static_shared_bytes + (launch.dynamic_shared_bytes or 0)),
             "launch": wording.launch_words(launch, facts.path),

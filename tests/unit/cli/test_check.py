@@ -183,6 +183,42 @@ def test_usage_errors_are_one_line(
     assert said in err
 
 
+@pytest.mark.parametrize("command", ["check", "report", "sass"])
+@pytest.mark.parametrize("name", ["README.md", "host.cpp", "kernel"])
+def test_a_file_that_is_no_cuda_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, name: str
+) -> None:
+    (tmp_path / name).write_text("int main() {}\n")
+    status, out, err = run(capsys, command, tmp_path / name)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"{name} is no CUDA file" in err
+
+
+def test_a_source_of_any_name_that_the_project_builds_as_cuda(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kernel.cc").write_text("__global__ void k(float* x) { x[0] = 1; }\n")
+    (tmp_path / "host.cc").write_text("int main() {}\n")
+    entries = [
+        {"directory": str(tmp_path), "file": name, "command": f"{program} -c {name}"}
+        for name, program in (("kernel.cc", "nvcc -x cu -arch=sm_86"), ("host.cc", "g++"))
+    ]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run(capsys, "check", "kernel.cc", "--format", "json")
+    assert (status, [kernel["name"] for kernel in json.loads(out)["files"][0]["kernels"]]) == (0, ["k(float*)"])
+    assert run(capsys, "check", "host.cc")[0] == 2
+
+
+def test_a_header_that_nothing_includes_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lonely.cuh").write_text("#pragma once\n")
+    status, out, _ = run(capsys, "check", tmp_path / "lonely.cuh", "--format", "json")
+    (file,) = json.loads(out)["files"]
+    assert (status, file["build"]["status"]) == (0, "skipped")
+    assert [(f["code"], f["severity"]) for f in file["findings"]] == [("KL902", "warning")]
+    assert run(capsys, "check", tmp_path / "lonely.cuh", "--fail-on", "warning")[0] == 1
+
+
 @pytest.mark.parametrize("text", ["[]", "{}", '{"files": [{"findings": [{"code": 1}]}]}', '{"files": 3}', "null"])
 def test_a_baseline_of_another_kind(cliff: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
     baseline = tmp_path / "odd.json"

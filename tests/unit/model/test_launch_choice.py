@@ -146,3 +146,14 @@ def test_a_kernel_of_a_header_still_has_the_launches_of_this_file() -> None:
 def test_nothing_known() -> None:
     assert launches("__global__ void gemm(float* p) {}", line=1) == []
     assert launches("void host(int n) { gemm<<<1, n>>>(p); gemm<<<1, 0>>>(p); }") == []
+
+
+def test_sizes_below_zero_are_not_known() -> None:
+    text = """\
+__global__ void gemm(float* p) { extern __shared__ float tile[]; }
+constexpr int LESS = 4 - 9;
+void host() { gemm<<<-2, 128, LESS>>>(p); gemm<<<1, dim3(8, -8), 64>>>(p); }
+void allow() { cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, LESS); }
+"""
+    [found] = launches_for(binary("gemm", None), scan(text), PATH)
+    assert (found.block, found.grid, found.dynamic_shared_bytes) == ((128, 1, 1), None, None)
