@@ -17,6 +17,7 @@ from typing import Any, Literal
 import yaml
 
 from kernel_lsp.ncu.kernel_profile import KernelProfile
+from kernel_lsp.ncu.stall_reasons import stall_reasons
 
 SolClass = Literal["compute", "dram", "memory_path", "latency", "balanced"]
 
@@ -52,6 +53,29 @@ class IssueReading:
     stalls_matter: bool | None
     top_stalls: tuple[tuple[str, float], ...]  # reason, share of the cycles between two issues; healthy ones left out
     healthy: tuple[str, ...]  # sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The unit that is at its peak as far as kernels get: `unit` in words ("SM", "DRAM", "L2"), percent of it."""
+
+    side: Literal["sm", "memory"]
+    unit: str
+    pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class IssueCause:
+    """Why the schedulers of a launch issue little.
+
+    grid: all blocks are resident at once and do not fill the GPU, so no limit of occupancy binds; occupancy: its
+    limits leave few warps; imbalance: far fewer warps are resident than the limits allow; stall: the warps are there
+    and wait, most of all for `stall` (`share` of the cycles between two issues); unknown: the report does not tell.
+    """
+
+    kind: Literal["grid", "occupancy", "imbalance", "stall", "unknown"]
+    stall: str | None = None
+    share: float = 0.0
 
 
 # In these states nothing holds the warp up.
@@ -113,14 +137,53 @@ def issue_reading(profile: KernelProfile) -> IssueReading:
         )
     if stalls.get("not_selected", 0.0) > limits["stall_share"]:
         healthy.append("Not selected: more warps are ready than can issue. Healthy.")
-    if stalls.get("math_pipe_throttle", 0.0) > limits["stall_share"] and sol_reading(profile).kind == "compute":
+    fine = healthy_reasons(profile)
+    if stalls.get("math_pipe_throttle", 0.0) > limits["stall_share"] and "math_pipe_throttle" in fine:
         healthy.append("Math pipe throttle: the arithmetic pipe is busy, and it is the roof here. Healthy.")
     top = tuple(
-        (reason, share)
-        for reason, share in stalls.items()
-        if reason not in NO_STALL and share > 0 and matter is not False
+        (reason, share) for reason, share in stalls.items() if reason not in fine and share > 0 and matter is not False
     )
     return IssueReading(issued, matter, top, tuple(healthy))
+
+
+def healthy_reasons(profile: KernelProfile) -> frozenset[str]:
+    """The states that hold nothing up in this launch: a busy arithmetic pipe among them where it is the roof."""
+    is_compute = sol_reading(profile).kind == "compute"
+    return NO_STALL | {name for name, reason in stall_reasons().items() if reason.healthy == "at_roof" and is_compute}
+
+
+def roof(profile: KernelProfile) -> Roof | None:
+    """The side of the speed of light that is at its peak (`roof_pct`); None: neither, or not known."""
+    sm, memory, least = profile.sol.sm, profile.sol.memory, reading_table()["thresholds"]["roof_pct"]
+    if max(sm or 0.0, memory or 0.0) < least:
+        return None
+    if memory is None or (sm is not None and sm >= memory):
+        return Roof("sm", "SM", sm or 0.0)
+    return Roof("memory", memory_unit(profile), memory)
+
+
+def runs_well(profile: KernelProfile) -> bool:
+    """Whether nothing about warps is a problem: the schedulers issue, or the launch is at a roof."""
+    return issue_reading(profile).stalls_matter is False or roof(profile) is not None
+
+
+def issue_cause(profile: KernelProfile) -> IssueCause | None:
+    """Why the schedulers issue little; None where they do not, where that is not known, and at a roof."""
+    limits = reading_table()["thresholds"]
+    issued, eligible = profile.scheduler.issue_active, profile.scheduler.eligible_warps
+    if issued is None or issued >= limits["low_issue"] or roof(profile) is not None:
+        return None
+    if eligible is None or eligible < limits["few_eligible"]:
+        waves = profile.launch.waves_per_sm
+        if waves is not None and waves < 1:
+            return IssueCause("grid")
+        theoretical, achieved = profile.occupancy.theoretical, profile.occupancy.achieved
+        if theoretical is not None and theoretical < limits["low_occupancy"]:
+            return IssueCause("occupancy")
+        if achieved is not None and achieved < limits["low_occupancy"]:
+            return IssueCause("imbalance")
+    top = next(iter(issue_reading(profile).top_stalls), None)
+    return IssueCause("stall", *top) if top else IssueCause("unknown")
 
 
 def _stall_shares(profile: KernelProfile) -> Mapping[str, float]:
@@ -133,6 +196,14 @@ def _stall_shares(profile: KernelProfile) -> Mapping[str, float]:
         return {}
     ordered = sorted(samples.by_reason.items(), key=lambda item: (-item[1], item[0]))
     return {reason: count / samples.total for reason, count in ordered if count}
+
+
+def memory_unit(profile: KernelProfile) -> str:
+    """The unit that makes Memory what it is, in words; "memory" where the report does not tell."""
+    memory, dram = profile.sol.memory, profile.sol.dram
+    near = reading_table()["thresholds"]["dram_near_memory_pct"]
+    is_dram = memory is not None and dram is not None and dram >= memory - near
+    return _culprit(profile) or ("DRAM" if is_dram else "memory")
 
 
 def _culprit(profile: KernelProfile) -> str | None:
