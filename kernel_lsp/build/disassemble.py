@@ -25,13 +25,17 @@ _COMPRESSION = 1  # text of code shrinks to a tenth already
 
 @dataclass(frozen=True, slots=True)
 class Disassembly:
-    """`text` is "" or cut short where `reason`, a sentence for people, is not "". `tool_missing`: nothing could run."""
+    """`text` is "" or cut short where `reason`, a sentence for people, is not "". `tool_missing`: nothing could run.
+
+    `complaints`: what a program that ended by itself without success said; "" otherwise.
+    """
 
     text: str
     reason: str
     tool_missing: bool
     cached: bool
     seconds: float
+    complaints: str = ""
 
 
 def disassembly_key(cubin: bytes, nvdisasm: Tool, arguments: Sequence[str]) -> str:
@@ -79,7 +83,8 @@ async def disassemble(
     reason = _failure(finished, said, tool, time_limit_s)
     if not reason:
         await asyncio.to_thread(_keep, store, key, finished.stdout)
-    return Disassembly(text, reason, False, False, finished.seconds)
+    complaints = (said or reason) if reason and finished.ending == "exited" and not finished.truncated else ""
+    return Disassembly(text, reason, False, False, finished.seconds, complaints)
 
 
 def _kept(store: BuildStore, key: str) -> str | None:

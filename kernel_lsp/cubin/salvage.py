@@ -41,6 +41,15 @@ class LostCode:
     offsets: tuple[int, ...] | None
     why: str
 
+    @property
+    def said(self) -> str:
+        """A sentence for people."""
+        if self.offsets is None:
+            return f"nvdisasm does not read this code: {self.why}"
+        places = ", ".join(f"{offset:#06x}" for offset in self.offsets[:3])
+        more = f" and {len(self.offsets) - 3} more" if len(self.offsets) > 3 else ""
+        return f"nvdisasm does not know those at {places}{more}: {self.why}"
+
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:

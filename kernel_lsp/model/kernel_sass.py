@@ -6,9 +6,10 @@ the reason. Everything per line is in `line_sass`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -97,11 +98,16 @@ class CubinSass:
 
 
 def read_cubin_sass(
-    data: bytes, disassembly: str, missing_why: str, spelt: Callable[[str], str] = lambda file: file
+    data: bytes,
+    disassembly: str,
+    missing_why: str,
+    spelt: Callable[[str], str] = lambda file: file,
+    lost_why: Mapping[str, str] = MappingProxyType({}),
 ) -> CubinSass:
     """All code of a cubin.
 
-    `disassembly` is nvdisasm's text ("" for none), `missing_why` says why it is missing or not whole ("" where it is).
+    `disassembly` is nvdisasm's text ("" for none), `missing_why` says why it is missing or not whole ("" where it is);
+    `lost_why` says it of single sections, by the mangled name of their kernel or function.
     `spelt` gives the name under which a file of the line table is known. Raises CubinError where the bytes are no
     cubin; a damaged line table only costs the lines.
     """
@@ -119,7 +125,9 @@ def read_cubin_sass(
             if lines.files not in names:
                 names[lines.files] = tuple(spelt(file) for file in lines.files)
             lines = replace(lines, files=names[lines.files])
-        found[code.name] = _section(elf, sass, code, lines, "" if lines else lines_why, missing_why)
+        found[code.name] = _section(
+            elf, sass, code, lines, "" if lines else lines_why, lost_why.get(code.name, missing_why)
+        )
     return CubinSass(found)
 
 

@@ -1,20 +1,25 @@
-"""A cubin's instructions for the pipeline: one nvdisasm run, decoded off the event loop, the latest kept in memory."""
+"""A cubin's instructions for the pipeline: one nvdisasm run, decoded off the event loop, the latest kept in memory.
+
+A cubin that nvdisasm refuses is asked for again in parts (see `cubin.salvage`): what it can read is shown.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernel_lsp.build.disassemble import disassemble
+from kernel_lsp.build.disassemble import Disassembly, disassemble
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.cubin.kernel import CubinError
+from kernel_lsp.cubin.salvage import Answer, Salvaged, salvage
 from kernel_lsp.model.kernel_sass import CubinSass, read_cubin_sass
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.uris import real_path
@@ -39,6 +44,15 @@ class Instructions:
     why: str
     notice: str | None = None
     more_to_come: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """`reason` says why the text is not whole, `lost_why` says it of single sections, by their function."""
+
+    text: str
+    reason: str
+    lost_why: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_CODE = Instructions(None, "nothing was built")
@@ -70,14 +84,10 @@ class InstructionReader:
         """The instructions of a cubin; without nvdisasm their lines alone, and a notice. Raises CancelledError only."""
         limit_s = min(time_limit_s, _TIME_LIMIT_S + _TIME_LIMIT_S_PER_MIB * len(cubin) / (1 << 20))
         async with self._turn:
-            text = await disassemble(
-                cubin, toolchain, store, ARGUMENTS, time_limit_s=limit_s, environment=self._environment
-            )
+            text = await self._text(cubin, toolchain, store, limit_s)
             notice = text.reason or None
             try:
-                sass = await asyncio.get_running_loop().run_in_executor(
-                    self._thread, _decoded, cubin, text.text, text.reason, document
-                )
+                sass = await asyncio.get_running_loop().run_in_executor(self._thread, _decoded, cubin, text, document)
             except CubinError as error:
                 return Instructions(None, str(error), notice)
             except Exception:
@@ -87,6 +97,34 @@ class InstructionReader:
         if not text.reason:
             self._keep(_key(cubin, toolchain, document), sass)
         return Instructions(sass, "", notice)
+
+    async def _text(self, cubin: bytes, toolchain: Toolchain, store: BuildStore, limit_s: float) -> _Text:
+        """nvdisasm's text; where it refuses the cubin, that of the parts it reads, within the same time again."""
+
+        async def ask(data: bytes, within_s: float) -> Disassembly:
+            return await disassemble(
+                data, toolchain, store, ARGUMENTS, time_limit_s=within_s, environment=self._environment
+            )
+
+        whole = await ask(cubin, limit_s)
+        if not whole.complaints:
+            return _Text(whole.text, whole.reason)
+        ends_at = time.monotonic() + limit_s
+        try:
+            attempt = salvage(cubin)
+            part = next(attempt)
+            while True:
+                answer = await ask(part, max(0.0, ends_at - time.monotonic()))
+                part = attempt.send(Answer(not answer.reason, answer.text, answer.complaints or answer.reason))
+        except CubinError:
+            return _Text(whole.text, whole.reason)
+        except StopIteration as end:
+            found: Salvaged = end.value
+        # A section that stands in both is taken from the later one.
+        lost = {each.section.removeprefix(".text."): each.said for each in found.lost}
+        if found.text and not lost:
+            return _Text(found.text, "")
+        return _Text(whole.text + found.text, whole.reason, lost if found.text else {})
 
     def close(self) -> None:
         """End the thread."""
@@ -108,7 +146,7 @@ def _key(cubin: bytes, toolchain: Toolchain, document: Path) -> tuple[str, ...]:
     return content_digest(cubin), str(document), *((str(tool.path), tool.version or "") if tool else ())
 
 
-def _decoded(cubin: bytes, text: str, why: str, document: Path) -> CubinSass:
+def _decoded(cubin: bytes, text: _Text, document: Path) -> CubinSass:
     own = real_path(document)
 
     @functools.cache
@@ -116,4 +154,4 @@ def _decoded(cubin: bytes, text: str, why: str, document: Path) -> CubinSass:
         """The document under its own spelling: the table holds what the compiler was given."""
         return str(document) if real_path(file) == own else file
 
-    return read_cubin_sass(cubin, text, why, spelt)
+    return read_cubin_sass(cubin, text.text, text.reason, spelt, text.lost_why)
