@@ -1,14 +1,16 @@
-"""Code lens: one line above each kernel (one per instance of a template), from the last good build."""
+"""Code lenses: one above every kernel (or instance of a template), from the last good build, one more if measured."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from lsprotocol import types
 
 from kernel_lsp.lsp.convert import lsp_range
-from kernel_lsp.lsp.names import WRITE_REPORT
+from kernel_lsp.lsp.names import CHOOSE_REPORT, WRITE_REPORT
 from kernel_lsp.lsp.placed import placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
-from kernel_lsp.report.lens import lenses
+from kernel_lsp.report.lens import lenses, measured_lenses
 from kernel_lsp.source.lines import LineTable
 
 
@@ -19,20 +21,24 @@ def code_lens(server: KernelLspServer, params: types.CodeLensParams) -> list[typ
         return []
     if not server.session.settings.code_lens_enable:
         return []
+    analysis = document.good.analysis
     now_at = {id(placed.kernel): placed.span for placed in placed_kernels(document)}
     table = LineTable(document.text)
+    # Without the command the lens is a text that nothing happens on.
+    choose = CHOOSE_REPORT if CHOOSE_REPORT in server.protocol.fm.commands else ""
+    shown = [(lens, WRITE_REPORT) for lens in lenses(analysis.kernels, analysis.path)]
+    shown += [(lens, choose) for lens in measured_lenses(analysis.kernels, analysis.path, datetime.now().astimezone())]
     found = []
-    for lens in lenses(document.good.analysis.kernels, document.good.analysis.path):
+    for lens, command in shown:
         span = now_at.get(id(lens.kernel))
         if span is None:
             continue
         title = f"{lens.text} (before the failed build)" if document.is_stale else lens.text
+        arguments = [document.uri, lens.kernel.binary.mangled] if command else None
         found.append(
             types.CodeLens(
                 range=lsp_range(table, server.encoding, span.line, span.column, span.line, span.end_column),
-                command=types.Command(
-                    title=title, command=WRITE_REPORT, arguments=[document.uri, lens.kernel.binary.mangled]
-                ),
+                command=types.Command(title=title, command=command, arguments=arguments),
             )
         )
     return found

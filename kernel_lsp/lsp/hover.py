@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from lsprotocol import types
 
 from kernel_lsp.lsp.convert import lsp_range
@@ -28,27 +30,29 @@ def hover(server: KernelLspServer, params: types.HoverParams) -> types.Hover | N
 def _of_kernel(
     server: KernelLspServer, document: OpenDocument, table: LineTable, line: int, units: int
 ) -> types.Hover | None:
-    analysis = document.good.analysis if document.good is not None else None
-    if analysis is None:
+    good = document.good
+    if good is None or good.analysis is None:
         return None
     column = table.column_from_units(line, units, server.encoding)
     for placed in placed_kernels(document):
         span = placed.span
         if span.line == line and span.column <= column <= span.end_column:
-            text = kernel_hover(placed.kernel, analysis, freshness(document))
+            moved = document.line_map(good).to_new
+            text = kernel_hover(placed.kernel, good.analysis, freshness(document), moved, datetime.now().astimezone())
             return _hover(server, table, text, span.line, span.column, span.end_column)
     return None
 
 
 def _of_line(server: KernelLspServer, document: OpenDocument, table: LineTable, line: int) -> types.Hover | None:
-    coded = document.coded
-    if coded is None or coded.analysis is None:
+    outcome = document.coded or document.good  # without instructions what was measured is known still
+    if outcome is None or outcome.analysis is None:
         return None
-    lines = document.line_map(coded)
+    lines = document.line_map(outcome)
     built_line = lines.to_old(line)
     if built_line is None:
         return None
-    text = line_hover(coded.analysis, built_line, freshness(document, coded), lines.to_new)
+    now = datetime.now().astimezone()
+    text = line_hover(outcome.analysis, built_line, freshness(document, outcome), lines.to_new, now)
     return None if text is None else _hover(server, table, text, line, None, None)
 
 

@@ -1,6 +1,11 @@
-"""Inlay hints at the end of lines, from the last build whose instructions are known, moved with the edits since."""
+"""Inlay hints at the end of lines, from the last build whose instructions are known, moved with the edits since.
+
+While no instructions are known (yet), what a report measured is shown alone.
+"""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from lsprotocol import types
 
@@ -14,12 +19,12 @@ def inlay_hints(server: KernelLspServer, params: types.InlayHintParams) -> list[
     document = server.session.document(params.text_document.uri)
     if document is None or not server.session.settings.inlay_hints_enable:
         return []
-    analysis = document.coded.analysis if document.coded is not None else None
-    if document.coded is None or analysis is None:
+    outcome = document.coded or document.good
+    if outcome is None or outcome.analysis is None:
         return []
-    lines, table = document.line_map(document.coded), LineTable(document.text)
+    lines, table = document.line_map(outcome), LineTable(document.text)
     found = []
-    for hint in line_hints(analysis):
+    for hint in line_hints(outcome.analysis, lines.to_new, datetime.now().astimezone()):
         line = lines.to_new(hint.line)
         if line is None or not params.range.start.line <= line - 1 <= params.range.end.line:
             continue

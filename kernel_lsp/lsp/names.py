@@ -6,3 +6,4 @@ GPUS = "kernelLsp/gpus"
 STATUS = "kernelLsp/status"
 SASS = "kernelLsp/sass"
 OPEN_SASS = "kernelLsp.openSass"  # run by the editor, where it said that it can
+CHOOSE_REPORT = "kernelLsp.chooseReport"  # [uri, mangled]

@@ -1,8 +1,10 @@
-"""Inlay hints: at the end of a line, the registers it spills, and where a kernel has the most registers live."""
+"""Inlay hints at the end of a line: its measured stalls, the registers it spills, where the most registers are live."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings import wording
@@ -10,6 +12,7 @@ from kernel_lsp.hardware.profile import SmLimits
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.line_sass import LocalLine, frame_in, local_lines
+from kernel_lsp.report.sass_words import Places
 
 _SEPARATOR = " · "
 
@@ -23,8 +26,13 @@ class LineHint:
     tooltip: str
 
 
-def line_hints(analysis: FileAnalysis) -> tuple[LineHint, ...]:
-    """All hints of the analysed file by line. Where several kernels share a line, the worst is shown and named."""
+def line_hints(
+    analysis: FileAnalysis, moved: Callable[[int], int | None] | None = None, now: datetime | None = None
+) -> tuple[LineHint, ...]:
+    """All hints of the analysed file by line. Where several kernels share a line, the worst is shown and named.
+
+    `moved` gives where a line is in the text as it stands now; `now` tells the age of a report.
+    """
     spills: dict[int, list[tuple[LocalLine, KernelAnalysis]]] = {}
     peaks: dict[int, list[KernelAnalysis]] = {}
     for kernel in analysis.kernels:
@@ -34,9 +42,13 @@ def line_hints(analysis: FileAnalysis) -> tuple[LineHint, ...]:
             spills.setdefault(found.frames[0].line, []).append((found, kernel))
         if (peak := _peak_line(kernel, kernel.sass, analysis)) is not None:
             peaks.setdefault(peak, []).append(kernel)
+    measured = _measured(analysis, moved, now)
     hints = []
-    for line in sorted({*spills, *peaks}):
+    for line in sorted({*spills, *peaks, *measured}):
         parts, tips = [], []
+        if line in measured:
+            parts.append(measured[line].text)
+            tips.append(measured[line].tooltip)
         if line in spills:
             worst, kernel = max(spills[line], key=lambda item: item[0].store_bytes + item[0].load_bytes)
             parts.append(_spill_text(worst))
@@ -50,6 +62,17 @@ def line_hints(analysis: FileAnalysis) -> tuple[LineHint, ...]:
             )
         hints.append(LineHint(line, _SEPARATOR.join(parts), "\n".join(tips)))
     return tuple(hints)
+
+
+def _measured(
+    analysis: FileAnalysis, moved: Callable[[int], int | None] | None, now: datetime | None
+) -> dict[int, LineHint]:
+    if all(kernel.measured is None for kernel in analysis.kernels):
+        return {}
+    from kernel_lsp.report.measured_hints import measured_hints  # with the first report: a start needs none of it
+
+    places = Places(analysis.path, moved) if moved else Places(analysis.path)
+    return {hint.line: hint for hint in measured_hints(analysis, places, now)}
 
 
 def _peak(kernel: KernelAnalysis) -> int:

@@ -5,6 +5,9 @@ Neovim shows Markdown tables as raw pipes, so columns are aligned by hand inside
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
@@ -20,8 +23,18 @@ MOST_INSTANCES = 6
 LONGEST_SIGNATURE = 400  # letters
 
 
-def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str | None = None) -> str:
-    """What is known of one kernel. `freshness` is a sentence such as "from the save of 14:02", shown in italics."""
+def kernel_hover(
+    kernel: KernelAnalysis,
+    analysis: FileAnalysis,
+    freshness: str | None = None,
+    moved: Callable[[int], int | None] | None = None,
+    now: datetime | None = None,
+) -> str:
+    """What is known of one kernel. `freshness` is a sentence such as "from the save of 14:02", shown in italics.
+
+    `moved` gives where a line is in the text as it stands now; `now` tells the age of a report.
+    """
+    places = Places(analysis.path, moved) if moved else Places(analysis.path)
     profile = analysis.gpu.profile
     board = f"{wording.board(profile)}, {kernel.binary.arch}"
     if analysis.gpu.why == "default":
@@ -29,6 +42,10 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
     parts = [f"**{name(kernel.binary.short_name)}**  {escaped(board)}"]
     if freshness:
         parts.append(f"*{escaped(freshness)}*")
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_hover import kernel_blocks  # with the first report: a start needs none of it
+
+        parts += kernel_blocks(kernel, analysis, places, now)
     if kernel.launches:
         ranked = sorted(kernel.judged_launches, key=lambda la: la.occupancy.theoretical)
         ranked += kernel.other_launches
@@ -39,7 +56,7 @@ def kernel_hover(kernel: KernelAnalysis, analysis: FileAnalysis, freshness: str 
             parts.append(_other_launches(kernel, ranked, analysis.path))
     else:
         parts.extend(_unknown_block(kernel, analysis))
-    parts.append(_code_paragraph(kernel, analysis.path))
+    parts.append(_code_paragraph(kernel, places))
     parts.append("\n".join(f"- {line}" for line in _resource_lines(kernel)))
     instances = _instances(kernel, analysis)
     if instances:
@@ -56,11 +73,11 @@ def _signature(name: str) -> str:
     return f"{name[:half]} … {name[-half:]}"
 
 
-def _code_paragraph(kernel: KernelAnalysis, path: str) -> str:
+def _code_paragraph(kernel: KernelAnalysis, places: Places) -> str:
     """The main inner loop with its ratio, and where the most registers are live; "" while not known."""
     if kernel.sass is None or kernel.sass.mix is None:
         return ""
-    places, loops = Places(path), main_loops(kernel.sass)
+    loops = main_loops(kernel.sass)
     said = [loop_sentence(loops[0], places)] if loops else []
     if len(loops) > 1:
         said[0] += f" {wording.counted(len(loops) - 1, 'more inner loop')}."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.cubin.sass import NEVER_GUARD
@@ -14,6 +16,9 @@ from kernel_lsp.model.line_sass import Awaited, Inlined, LineSass, awaited, line
 from kernel_lsp.report.markdown_text import escaped, fenced, name
 from kernel_lsp.report.sass_words import Places, counts_text, function_words, ranks_and_names
 from kernel_lsp.report.stall_words import stall_sentences
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 
 MOST_INLINED = 6
 MOST_EXCERPT = 10
@@ -29,49 +34,57 @@ class LineUnit:
     short_name: str
     sass: KernelSass
     line: LineSass
+    measured: KernelMeasurement | None = None
 
 
 def line_units(analysis: FileAnalysis, line: int) -> list[LineUnit]:
-    """The kernels and functions with instructions on a line of the analysed file; the most registers first."""
+    """The kernels and functions with instructions on a line of the analysed file: measured ones first, then those with
+    the most registers."""
     known = [
-        (kernel.binary.short_name, kernel.binary.resources.registers, kernel.sass)
+        (kernel.binary.short_name, kernel.binary.resources.registers, kernel.sass, kernel.measured)
         for kernel in analysis.kernels
         if kernel.sass is not None
     ]
     known += [
-        (function.short_name, function.registers or 0, sass)
+        (function.short_name, function.registers or 0, sass, None)
         for function, sass in zip(analysis.device_functions, analysis.function_sass, strict=True)
         if sass is not None
     ]
     found = []
-    for short_name, _, sass in sorted(known, key=lambda item: -item[1]):
+    for short_name, _, sass, measured in sorted(known, key=lambda item: (item[3] is None, -item[1])):
         here = line_sass(sass, analysis.path, line)
         if here is not None:
-            found.append(LineUnit(short_name, sass, here))
+            found.append(LineUnit(short_name, sass, here, measured))
     return found
 
 
 def line_hover(
-    analysis: FileAnalysis, line: int, freshness: str | None = None, moved: Callable[[int], int | None] | None = None
+    analysis: FileAnalysis,
+    line: int,
+    freshness: str | None = None,
+    moved: Callable[[int], int | None] | None = None,
+    now: datetime | None = None,
 ) -> str | None:
-    """Markdown for a line of the text that was built; None: it has no instructions.
+    """Markdown for a line of the text that was built; None: it has no instructions, and nothing was measured there.
 
-    `moved` gives where a line is in the text as it stands now.
+    `moved` gives where a line is in the text as it stands now; `now` tells the age of a report.
     """
     places = Places(analysis.path, moved) if moved else Places(analysis.path)
     units = line_units(analysis, line)
     if not units:
-        return None
+        return _measured_alone(analysis, line, freshness, places, now)
     first = units[0]
     parts = [_head(first, places)]
     if freshness:
         parts.append(f"*{escaped(freshness)}*")
+    measured = _measured(first, line, places, now)
     if first.sass.mix is None:
-        parts.append(f"Opcodes are not known: {escaped(first.sass.text_why)}")
+        parts += [*measured, f"Opcodes are not known: {escaped(first.sass.text_why)}"]
     else:
-        parts.append(fenced(_groups(first, places)))
+        parts += [fenced(_groups(first, places)), *measured]
         parts += [escaped(said) for said in _local(first.line, first.sass)]
-        parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, places)]
+        if not any("Waits for " in said for said in measured):  # the samples say it with their numbers
+            parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, places)]
         parts += [escaped(said) for said in _stalls(first, analysis.gpu.profile)]
         parts.append(fenced(_excerpt(first)))
         if first.sass.text_why:
@@ -80,7 +93,37 @@ def line_hover(
     if chains:
         parts.append("\n".join(chains))
     if len(units) > 1:
-        parts.append(_others(units[1:]))
+        parts.append(_others(units[1:], line))
+    return "\n\n".join(parts)
+
+
+def _measured(unit: LineUnit, line: int, places: Places, now: datetime | None) -> list[str]:
+    if unit.measured is None:
+        return []
+    from kernel_lsp.report.measured_hover import line_blocks  # with the first report: a start needs none of it
+
+    return line_blocks(unit.measured, line, places, now)
+
+
+def _measured_alone(
+    analysis: FileAnalysis, line: int, freshness: str | None, places: Places, now: datetime | None
+) -> str | None:
+    """A line that only a report knows: instructions are not read yet, or were compiled away since."""
+    here = [
+        (kernel.binary.short_name, kernel.measured)
+        for kernel in analysis.kernels
+        if kernel.measured is not None and kernel.measured.placed.line(line) is not None
+    ]
+    if not here:
+        return None
+    from kernel_lsp.report.measured_hover import line_blocks
+
+    parts = []
+    for short_name, measured in here[:MOST_KERNELS]:
+        parts.append(f"**{places.of(analysis.path, line)}** in {name(short_name)}")
+        if freshness and len(parts) == 1:
+            parts.append(f"*{escaped(freshness)}*")
+        parts += line_blocks(measured, line, places, now)
     return "\n\n".join(parts)
 
 
@@ -185,12 +228,21 @@ def _chain_lines(here: LineSass, places: Places) -> list[str]:
     return found
 
 
-def _others(units: Sequence[LineUnit]) -> str:
+def _others(units: Sequence[LineUnit], line: int) -> str:
     lines = []
     for unit in units[:MOST_KERNELS]:
         count, live = wording.counted(len(unit.line), "instruction"), unit.line.live_registers
         registers = "" if live is None else ", " + wording.counted(live, "live register")
-        lines.append(f"- {name(unit.short_name)}: {count}{registers}")
+        lines.append(f"- {name(unit.short_name)}: {count}{registers}{_share(unit, line)}")
     if len(units) > MOST_KERNELS:
         lines.append(f"- {len(units) - MOST_KERNELS} more")
     return "Also in:\n" + "\n".join(lines)
+
+
+def _share(unit: LineUnit, line: int) -> str:
+    if unit.measured is None:
+        return ""
+    from kernel_lsp.report.measured_hover import other_line_words
+
+    words = other_line_words(unit.measured, line)
+    return f", {words}" if words else ""

@@ -31,6 +31,7 @@ _ORDER = {
     )
     for kind in kinds
 }
+EDITED = "a line that was edited since"
 _FLOAT_RANK = 0.5
 _REST_RANK = len(_ORDER)
 # Where the width or the shape is the point, the whole opcode is named.
@@ -95,7 +96,7 @@ class Places:
         if file != self.path:
             return f"{PurePath(file).name}:{line}"
         now = self.moved(line)
-        return "a line that was edited since" if now is None else f"l.{now}"
+        return EDITED if now is None else f"l.{now}"
 
     def chain(self, frames: Sequence[Frame], most: int = 4) -> str:
         """The calls outwards, `load.cuh:4 <- l.6`; the middle of a long chain is left out and counted."""

@@ -1,0 +1,187 @@
+"""What a launch's measurements say of the kernel as a whole, a sentence each, in the order they are read.
+
+Speed of light first, then issue slots, and stalls only where the slots are not used. What a report lacks gives "".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kernel_lsp.report.measured_words import number_words, pct_words, rate_words, share_words
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_profile import KernelProfile, Missing, RooflinePoint, SpeedOfLight
+    from kernel_lsp.ncu.raw_report import RuleResult
+    from kernel_lsp.ncu.reading import SolReading, TailWave
+
+_MANY_OPTIONS = 3  # more are shorter said as the set that holds them all
+_SECTIONS = {
+    "SpeedOfLight": "duration and speed of light",
+    "LaunchStats": "the launch",
+    "Occupancy": "occupancy",
+    "SchedulerStats": "issue slots",
+    "WarpStateStats": "stalls of the kernel",
+    "SourceCounters": "samples and counters by line",
+    "MemoryWorkloadAnalysis_Tables": "DRAM bytes",
+    "SpeedOfLight_RooflineChart": "FLOP and DRAM traffic",
+    "SpeedOfLight_HierarchicalHalfRooflineChart": "FP16 operations",
+}
+HALF_PRECISION = "SpeedOfLight_HierarchicalHalfRooflineChart"
+
+
+def sol_words(sol: SpeedOfLight, *, parts: bool = False) -> str:
+    """`SM 31 %, memory 88 % (DRAM 84 %)`; with `parts` L1/TEX and L2 too. "" without the pair."""
+    return ", ".join(sol_parts(sol, parts=parts))
+
+
+def sol_parts(sol: SpeedOfLight, *, parts: bool = False) -> tuple[str, ...]:
+    """The two halves of `sol_words`."""
+    if sol.sm is None or sol.memory is None:
+        return ()
+    units = {"L1/TEX": sol.l1tex, "L2": sol.l2, "DRAM": sol.dram} if parts else {"DRAM": sol.dram}
+    told = ", ".join(f"{name} {pct_words(pct)}" for name, pct in units.items() if pct is not None)
+    return (f"SM {pct_words(sol.sm)}", f"memory {pct_words(sol.memory)}{f' ({told})' if told else ''}")
+
+
+def reading_sentence(reading: SolReading) -> str:
+    """`Held by the memory path, not by DRAM (L1/TEX). Next: sectors per request, ...`; "" without speed of light."""
+    if reading.kind is None:
+        return ""
+    unit = f" ({reading.culprit})" if reading.culprit and reading.kind == "memory_path" else ""
+    return f"{reading.words[0].upper()}{reading.words[1:]}{unit}. Next: {reading.next_step}."
+
+
+def issue_sentence(profile: KernelProfile) -> str:
+    """`The schedulers issue in 35 % of cycles; 0.71 warps are eligible on average, of 13.10 active.`"""
+    scheduler = profile.scheduler
+    if scheduler.issue_active is None:
+        return ""
+    said = f"The schedulers issue in {share_words(scheduler.issue_active)} of cycles"
+    if scheduler.eligible_warps is not None:
+        said += f"; {scheduler.eligible_warps:.2f} warps are eligible on average"
+        said += f", of {scheduler.active_warps:.2f} active" if scheduler.active_warps is not None else ""
+    return said + "."
+
+
+def achieved_sentence(profile: KernelProfile) -> str:
+    """`81 % achieved occupancy of 100 % theoretical.`; what is missing is left out."""
+    occupancy = profile.occupancy
+    theoretical = "" if occupancy.theoretical is None else f"{share_words(occupancy.theoretical)} theoretical"
+    if occupancy.achieved is None:
+        return f"{theoretical} occupancy." if theoretical else ""
+    of = f" of {theoretical}" if theoretical else ""
+    return f"{share_words(occupancy.achieved)} achieved occupancy{of}."
+
+
+def waves_sentence(profile: KernelProfile, tail: TailWave | None) -> str:
+    """The grid in waves: less than one, whole ones, or a last one that costs."""
+    waves = profile.launch.waves_per_sm
+    if waves is None:
+        return ""
+    if waves < 1:
+        return f"The grid fills {share_words(waves)} of one wave: most SMs have room left."
+    if tail is None or not tail.costly:
+        return f"{waves:.2f} waves."
+    last, idle = share_words(tail.fill), share_words(tail.wasted)
+    return f"Tail: {waves:.2f} waves, the last one {last} full; {idle} of the block slots stay empty."
+
+
+def dram_sentence(profile: KernelProfile) -> str:
+    """`DRAM: 631 GB/s of 696 at that run's clocks.`; "" where it was not measured."""
+    point = next((point for point in profile.roofline if point.bytes_per_s is not None), None)
+    if point is None or point.bytes_per_s is None:
+        return ""
+    peak = "" if not point.peak_bytes_per_s else f" of {rate_words(point.peak_bytes_per_s, 'B/s')} at that run's clocks"
+    return f"DRAM: {rate_words(point.bytes_per_s, 'B/s')}{peak}."
+
+
+def tensor_pct(profile: KernelProfile) -> float | None:
+    """How much the tensor pipe was in use, in percent, where its operations are missing in the FLOP; None: it was not.
+
+    Below 1 % it is what a stray instruction leaves.
+    """
+    most = max((pct for pipe, pct in profile.pipes_pct.items() if "tensor" in pipe), default=0.0)
+    return most if most >= 1 else None
+
+
+def side_of(point: RooflinePoint) -> str | None:
+    """`memory` or `compute`: on which side of the balance the point lies; None without one of both."""
+    if point.intensity is None or point.balance is None:
+        return None
+    return "memory" if point.intensity < point.balance else "compute"
+
+
+def roofline_sentences(profile: KernelProfile) -> list[str]:
+    """The place of each precision that did any work; where tensor operations were not counted, no place is claimed."""
+    working = [point for point in profile.roofline if point.flop_per_s > 0]
+    tensor = tensor_pct(profile)
+    if tensor is not None:
+        alone = "".join(f"; {point.precision} alone: {rate_words(point.flop_per_s, 'FLOPS')}" for point in working[:1])
+        return [
+            f"Roofline: the tensor pipe is in use {tensor:.0f} % of the time and tensor operations are not counted, so "
+            f"the place is not known{alone}."
+        ]
+    said = []
+    for point in working:
+        text = f"Roofline {point.precision}: {rate_words(point.flop_per_s, 'FLOPS')}"
+        side = side_of(point)
+        if point.intensity is not None:
+            text += f", {number_words(point.intensity)} FLOP per DRAM byte"
+            if side is not None and point.balance is not None:
+                text += f" against a balance of {number_words(point.balance)}: {side} side"
+            if point.attained is not None:
+                text += f", {share_words(point.attained)} of what it allows"
+        said.append(text + ".")
+    return said
+
+
+def told_rules(profile: KernelProfile) -> tuple[RuleResult, ...]:
+    """NVIDIA's rules that estimate a speed-up: of the whole kernel first, then of a part, the largest first."""
+    found = [rule for rule in profile.rules if rule.speedup_pct]
+    return tuple(sorted(found, key=lambda rule: (rule.speedup_scope != "global", -(rule.speedup_pct or 0.0))))
+
+
+def rule_words(rule: RuleResult) -> str:
+    """`Tail Effect 50 %`."""
+    return f"{rule.title or rule.rule} {rule.speedup_pct or 0.0:.0f} %"
+
+
+def rules_sentence(rules: Sequence[RuleResult]) -> str:
+    """`NVIDIA's rules estimate a speed-up: Tail Effect 50 %; each of its own metric only: TheoreticalOccupancy 79 %.`
+
+    ncu calls the two kinds global and local.
+    """
+    whole = ", ".join(rule_words(rule) for rule in rules if rule.speedup_scope == "global")
+    part = ", ".join(rule_words(rule) for rule in rules if rule.speedup_scope != "global")
+    said = [whole, f"of their own metric only: {part}" if part else ""]
+    return (
+        f"NVIDIA's rules estimate a speed-up (its figures): {'; '.join(each for each in said if each)}."
+        if rules
+        else ""
+    )
+
+
+def missing_by_option(missing: Sequence[Missing]) -> Mapping[str, str]:
+    """What a report lacks in words, by the option that collects it; "" where this ncu or device has no such metric."""
+    found: dict[str, dict[str, None]] = {}
+    for each in missing:
+        section = each.option.rpartition(" ")[2]
+        found.setdefault(each.option, {})[_SECTIONS.get(section) or each.fact.replace("_", " ")] = None
+    return {option: ", ".join(words) for option, words in found.items()}
+
+
+def missing_sentence(missing: Sequence[Missing]) -> str:
+    """`Not in the report: issue slots, samples and counters by line (ncu --set full).`; "" where nothing matters.
+
+    FP16 operations alone are not worth a line: they are only in the largest sets.
+    """
+    options = {
+        option: words
+        for option, words in missing_by_option(missing).items()
+        if option and not option.endswith(HALF_PRECISION)
+    }
+    if not options:
+        return ""
+    how = "--set full" if len(options) > _MANY_OPTIONS else " ".join(sorted(options))
+    return f"Not in the report: {', '.join(options.values())} (ncu {how})."
