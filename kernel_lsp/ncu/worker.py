@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -302,14 +302,15 @@ def _instructions(action: Any, start: int) -> Iterator[tuple[int, str]]:
         yield pc, text
 
 
-def _marker(marker: Any) -> dict[str, Any]:
-    location = marker.source_location
+def _marker(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """A marker is on an instruction or on a source line; it has only the key of its kind."""
+    location = marker.get("source_location") or {}
     return {
-        "rule": marker.rule_identifier,
-        "message": marker.message,
-        "pc": marker.source_address,
-        "file": location.file_name() if location is not None else None,
-        "line": location.line() if location is not None else None,
+        "rule": marker["rule_identifier"],
+        "message": marker["message"],
+        "pc": marker.get("source_address"),
+        "file": location.get("file_name"),
+        "line": location.get("line"),
     }
 
 
