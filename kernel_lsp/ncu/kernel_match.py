@@ -8,7 +8,7 @@ CSV pages have only ncu's demangled spelling ("<(int)128, (bool)0>"), which matc
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 _UNIQUE = re.compile(r"(\d+)(_GLOBAL__N_|_INTERNAL_)")
 _STATIC = re.compile(r"^__nv_static_(\d+)_")
@@ -18,17 +18,47 @@ _BOOL = {"false": "0", "true": "1"}
 
 def name_key(mangled: str) -> str:
     """A mangled name with the parts that only make it unique cut out."""
-    if match := _STATIC.match(mangled):
-        rest = mangled[match.end() + int(match[1]) :]
-        mangled = rest[1:] if rest.startswith("_") else rest
+    name = _without_static(mangled)
     found = []
     at = 0
-    for match in _UNIQUE.finditer(mangled):
-        if match.start() < at:
-            continue
-        found.append(mangled[at : match.start()] + match[2])
-        at = match.end(1) + int(match[1])
-    return "".join(found) + mangled[at:]
+    for match, end in _unique_parts(name):
+        found.append(name[at : match.start()] + match[2])
+        at = end
+    return "".join(found) + name[at:]
+
+
+def name_pattern(mangled: str) -> str | None:
+    """A regular expression for the name as another build makes it; None where every build makes the same.
+
+    What makes it unique has the same length everywhere (it names the source file): nothing else can stand for it.
+    """
+    name = _without_static(mangled)
+    found = []
+    at = 0
+    for match, end in _unique_parts(name):
+        found.append(f"{_literal(name[at : match.end()])}.{{{end - match.end()}}}")
+        at = end
+    if not found and name == mangled:
+        return None
+    return f"^(__nv_static_.*_)?{''.join(found)}{_literal(name[at:])}$"
+
+
+def _without_static(mangled: str) -> str:
+    match = _STATIC.match(mangled)
+    return mangled[match.end() + int(match[1]) :].removeprefix("_") if match else mangled
+
+
+def _unique_parts(name: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Where each begins (its length, its tag), and where it ends."""
+    at = 0
+    for match in _UNIQUE.finditer(name):
+        if match.start() >= at:
+            at = max(match.end(), min(match.end(1) + int(match[1]), len(name)))
+            yield match, at
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"(\W)", r"\\\1", text)
 
 
 def match_kernel(mangled: str | None, name: str, candidates: Mapping[str, str]) -> str | None:

@@ -53,6 +53,14 @@ class MetricNames:
         """The metric with the samples of one reason, by instruction."""
         return f"{self.raw['samples']['prefix']}{reason}"
 
+    def sections(self) -> tuple[str, ...]:
+        """The sections of `ncu` that collect every fact, but for those that others stand for."""
+        facts = [*self.facts.values(), *self.columns.values()]
+        found = {fact.section for fact in facts if not fact.optional}
+        found |= {precision.section for precision in self.precisions}
+        found |= {self.raw[part]["section"] for part in ("pipes", "samples", "states")}
+        return tuple(sorted(found - {""}))
+
     def request(self, report: str, *, sass: bool) -> dict[str, Any]:
         """What the reader's child process is asked for."""
         metrics = [name for fact in self.facts.values() for name in fact.names]
