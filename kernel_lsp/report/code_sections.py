@@ -100,6 +100,13 @@ def memory_access(kernel: KernelAnalysis, path: str) -> Section:
         items = _local_items(code, path)
         if items:
             blocks.append(Bullets(items))
+    measured: tuple[Block, ...] = ()
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_sections import memory_blocks
+
+        measured = memory_blocks(kernel.measured, Places(path))
+    if measured:
+        return Section("memory_access", "Memory access", True, (*blocks, *measured))
     blocks += [
         Paragraph("Coalescing, sectors per request and bank conflicts are not known. This measures them:"),
         Command(ncu(kernel, "--section MemoryWorkloadAnalysis --section MemoryWorkloadAnalysis_Tables")),

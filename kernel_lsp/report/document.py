@@ -13,7 +13,7 @@ from typing import Literal
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
-from kernel_lsp.report import code_sections, sections
+from kernel_lsp.report import code_sections, occupancy_sections, sections
 from kernel_lsp.report.section import BuildFacts, Section
 
 SectionKey = Literal[
@@ -101,12 +101,12 @@ def _sections(
         sections.summary(kernel, analysis, findings),
         sections.baseline(kernel),
         sections.roofline(kernel, analysis),
-        sections.occupancy(kernel, analysis),
-        sections.cliffs(kernel, analysis),
+        occupancy_sections.occupancy(kernel, analysis),
+        occupancy_sections.cliffs(kernel, analysis),
         code_sections.ratio(kernel, analysis.path, build),
         code_sections.mix(kernel, analysis.path, build),
-        sections.hot_lines(kernel),
+        sections.hot_lines(kernel, analysis.path),
         code_sections.memory_access(kernel, analysis.path),
-        sections.recommendations(findings),
+        sections.recommendations(kernel, findings),
         sections.unknown(kernel, analysis),
     )

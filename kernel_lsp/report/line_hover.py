@@ -15,7 +15,7 @@ from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.line_sass import Awaited, Inlined, LineSass, awaited, line_sass
 from kernel_lsp.report.markdown_text import escaped, fenced, name
 from kernel_lsp.report.sass_words import Places, counts_text, function_words, ranks_and_names
-from kernel_lsp.report.stall_words import stall_sentences
+from kernel_lsp.report.stall_words import barrier_sentences, stall_sentences
 
 if TYPE_CHECKING:
     from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
@@ -86,6 +86,7 @@ def line_hover(
         if not any("Waits for " in said for said in measured):  # the samples say it with their numbers
             parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, places)]
         parts += [escaped(said) for said in _stalls(first, analysis.gpu.profile)]
+        parts += [escaped(said) for said in barrier_sentences(first.sass, first.line.rows)]
         parts.append(fenced(_excerpt(first)))
         if first.sass.text_why:
             parts.append(escaped(f"Some instructions are not known: {first.sass.text_why}"))

@@ -75,19 +75,24 @@ def _block(block: Block) -> str:
             f"{f'{number}.' if block.ordered else '-'} {escaped_around_code(item)}"
             for number, item in enumerate(block.items, start=1)
         )
-    return _table(block)
+    return table_lines(block)
 
 
-def _table(table: Table) -> str:
-    rows = [table.header, *table.rows]
-    widths = [max(3, *(len(escaped(row[i])) for row in rows)) for i in range(len(table.header))]
+def table_lines(table: Table) -> str:
+    """A table with its columns aligned in the raw text too."""
+    rows = [[_cell(cell) for cell in row] for row in (table.header, *table.rows)]
+    widths = [max(3, *(len(row[i]) for row in rows)) for i in range(len(table.header))]
 
     def line(cells: Iterable[str]) -> str:
-        padded = (f"{escaped(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
-        return "| " + " | ".join(padded) + " |"
+        return "| " + " | ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)) + " |"
 
     rule = "| " + " | ".join("-" * width for width in widths) + " |"
-    return "\n".join([line(table.header), rule, *(line(row) for row in table.rows)])
+    return "\n".join([line(rows[0]), rule, *(line(row) for row in rows[1:])])
+
+
+def _cell(text: str) -> str:
+    """No line begins in a cell: a minus there is no list."""
+    return escaped(f" {text}").strip()
 
 
 def _finding_line(finding: Finding, base: str) -> str:

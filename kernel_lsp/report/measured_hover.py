@@ -7,10 +7,10 @@ from datetime import datetime
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
-from kernel_lsp.ncu.hot_lines import hot_lines, main_reason, wait_of
+from kernel_lsp.ncu.hot_lines import main_reason, wait_of
 from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 from kernel_lsp.ncu.placement import PlacedLine
-from kernel_lsp.ncu.reading import healthy_reasons
+from kernel_lsp.ncu.reading import healthy_reasons, reading_table
 from kernel_lsp.ncu.stall_reasons import producer_kind, stall_reason
 from kernel_lsp.report.markdown_text import escaped, fenced
 from kernel_lsp.report.measured_lines import (
@@ -25,10 +25,11 @@ from kernel_lsp.report.measured_lines import (
     wait_words,
     within_sentence,
 )
+from kernel_lsp.report.measured_rows import cost_rows
 from kernel_lsp.report.measured_sentences import (
     achieved_sentence,
     dram_sentence,
-    issue_sentence,
+    issue_sentences,
     missing_sentence,
     reading_sentence,
     roofline_sentences,
@@ -110,19 +111,23 @@ def other_machine(kernel: KernelAnalysis, found: KernelMeasurement) -> str:
 
 
 def hot_words(found: KernelMeasurement, places: Places) -> list[str]:
-    """`l.41: 31 %, long scoreboard, waiting for the load on l.12`; hot lines of other files where this has none."""
-    placed, said = found.placed, []
-    for hot in found.hot:
-        place = places.of(places.path, hot.line) + ("" if hot.certain else " (stale)")
-        words = f"{place}: {share_words(hot.share)}"
-        if hot.reason is not None:
-            words += f", {reason_words(hot.reason)}"
-            words += f", {wait_words(hot.waits_for, placed, places, hot.line)}" if hot.waits_for is not None else ""
+    """`l.41: 31 %, long scoreboard, waiting for the load on l.12`, hottest first; lines of other files among them."""
+    samples = found.profile.samples
+    if samples is None or samples.few:
+        return []
+    least, said = reading_table()["thresholds"]["hot_share"] * samples.total, []
+    for row in cost_rows(found, sampled_only=True):
+        if row.here.samples < least:
+            break
+        place = places.of(places.path, row.line) if row.in_file else file_line(row.file, row.line)
+        words = f"{place}{'' if row.certain else ' (stale)'}: {share_words(row.here.samples / samples.total)}"
+        reason, _ = main_reason(row.here)
+        if reason is not None:
+            wait = wait_of(row.waits, reason)
+            line = row.line if row.in_file else 0
+            words += f", {reason_words(reason)}"
+            words += f", {wait_words(wait, found.placed, places, line)}" if wait is not None else ""
         said.append(words)
-    if not said:
-        for other in hot_lines(found.measured):
-            reason = f", {reason_words(other.reason)}" if other.reason else ""
-            said.append(f"{file_line(other.cost.file, other.cost.line)}: {share_words(other.share)}{reason}")
     return said
 
 
@@ -140,7 +145,7 @@ def _first(found: KernelMeasurement) -> str:
 def _issue(found: KernelMeasurement) -> list[str]:
     """Issue slots first; stalls only where the slots are not used, or where it is not known whether they are."""
     issue = found.issue
-    sentences = list(issue.healthy) if issue.stalls_matter is False else [issue_sentence(found.profile), *issue.healthy]
+    sentences = issue_sentences(found.profile, issue)
     if found.roof is not None and issue.stalls_matter:
         sentences.append(f"{found.roof.unit} is at {found.roof.pct:.0f} % of its peak: the stalls follow from it.")
     top = [(reason_words(reason), share) for reason, share in issue.top_stalls[:MOST_STALLS]]

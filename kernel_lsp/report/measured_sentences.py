@@ -13,7 +13,7 @@ from kernel_lsp.report.measured_words import number_words, pct_words, rate_words
 if TYPE_CHECKING:
     from kernel_lsp.ncu.kernel_profile import KernelProfile, Missing, RooflinePoint, SpeedOfLight
     from kernel_lsp.ncu.raw_report import RuleResult
-    from kernel_lsp.ncu.reading import SolReading, TailWave
+    from kernel_lsp.ncu.reading import IssueReading, SolReading, TailWave
 
 _MANY_OPTIONS = 3  # more are shorter said as the set that holds them all
 _SECTIONS = {
@@ -64,6 +64,13 @@ def issue_sentence(profile: KernelProfile) -> str:
     return said + "."
 
 
+def issue_sentences(profile: KernelProfile, issue: IssueReading) -> list[str]:
+    """Whether the schedulers issue, and what is healthy."""
+    if issue.stalls_matter is False:  # the first healthy sentence says how much they issue
+        return list(issue.healthy)
+    return [sentence for sentence in (issue_sentence(profile), *issue.healthy) if sentence]
+
+
 def achieved_sentence(profile: KernelProfile) -> str:
     """`81 % achieved occupancy of 100 % theoretical.`; what is missing is left out."""
     occupancy = profile.occupancy
@@ -96,13 +103,15 @@ def dram_sentence(profile: KernelProfile) -> str:
     return f"DRAM: {rate_words(point.bytes_per_s, 'B/s')}{peak}."
 
 
-def tensor_pct(profile: KernelProfile) -> float | None:
-    """How much the tensor pipe was in use, in percent, where its operations are missing in the FLOP; None: it was not.
+def tensor_words(profile: KernelProfile) -> str | None:
+    """That tensor operations ran, which no FLOP of the report counts; None: none did, or it is not told.
 
-    Below 1 % it is what a stray instruction leaves.
+    Below 1 % is what a stray instruction leaves.
     """
     most = max((pct for pipe, pct in profile.pipes_pct.items() if "tensor" in pipe), default=0.0)
-    return most if most >= 1 else None
+    if most >= 1:
+        return f"the tensor pipe is in use {most:.0f} % of the time"
+    return "matrix instructions were executed" if any("MMA" in opcode for opcode in profile.by_opcode) else None
 
 
 def side_of(point: RooflinePoint) -> str | None:
@@ -115,13 +124,11 @@ def side_of(point: RooflinePoint) -> str | None:
 def roofline_sentences(profile: KernelProfile) -> list[str]:
     """The place of each precision that did any work; where tensor operations were not counted, no place is claimed."""
     working = [point for point in profile.roofline if point.flop_per_s > 0]
-    tensor = tensor_pct(profile)
+    tensor = tensor_words(profile)
     if tensor is not None:
         alone = "".join(f"; {point.precision} alone: {rate_words(point.flop_per_s, 'FLOPS')}" for point in working[:1])
-        return [
-            f"Roofline: the tensor pipe is in use {tensor:.0f} % of the time and tensor operations are not counted, so "
-            f"the place is not known{alone}."
-        ]
+        return [f"Roofline: {tensor} and tensor operations are not counted, so the place is not known{alone}."]
+    told = bool(profile.pipes_pct or profile.by_opcode)
     said = []
     for point in working:
         text = f"Roofline {point.precision}: {rate_words(point.flop_per_s, 'FLOPS')}"
@@ -132,7 +139,7 @@ def roofline_sentences(profile: KernelProfile) -> list[str]:
                 text += f" against a balance of {number_words(point.balance)}: {side} side"
             if point.attained is not None:
                 text += f", {share_words(point.attained)} of what it allows"
-        said.append(text + ".")
+        said.append(f"{text}." if told else f"{text}. Tensor operations, if there were any, are not counted.")
     return said
 
 
@@ -148,18 +155,14 @@ def rule_words(rule: RuleResult) -> str:
 
 
 def rules_sentence(rules: Sequence[RuleResult]) -> str:
-    """`NVIDIA's rules estimate a speed-up: Tail Effect 50 %; each of its own metric only: TheoreticalOccupancy 79 %.`
+    """`NVIDIA's own estimates of a speed-up: Tail Effect 50 %; only in their own metric: TheoreticalOccupancy 79 %.`
 
     ncu calls the two kinds global and local.
     """
     whole = ", ".join(rule_words(rule) for rule in rules if rule.speedup_scope == "global")
     part = ", ".join(rule_words(rule) for rule in rules if rule.speedup_scope != "global")
-    said = [whole, f"of their own metric only: {part}" if part else ""]
-    return (
-        f"NVIDIA's rules estimate a speed-up (its figures): {'; '.join(each for each in said if each)}."
-        if rules
-        else ""
-    )
+    said = "; ".join(each for each in (whole, f"only in their own metric: {part}" if part else "") if each)
+    return f"NVIDIA's own estimates of a speed-up: {said}." if said else ""
 
 
 def missing_by_option(missing: Sequence[Missing]) -> Mapping[str, str]:

@@ -10,10 +10,21 @@ from kernel_lsp.ncu.hot_lines import main_stall, wait_of
 from kernel_lsp.ncu.kernel_match import name_key, spelled_key
 from kernel_lsp.ncu.kernel_profile import KernelProfile, NcuReport
 from kernel_lsp.ncu.reading import issue_reading, sol_reading, tail_wave
+from kernel_lsp.report.measured_lines import opcode_of
+from kernel_lsp.report.measured_sentences import (
+    issue_sentences,
+    missing_by_option,
+    reading_sentence,
+    roofline_sentences,
+    rules_sentence,
+    sol_words,
+    told_rules,
+    waves_sentence,
+)
+from kernel_lsp.report.measured_words import BAR_CELLS, duration_words, reason_words, share_words
 
 _N_LINES = 10
 _N_STALLS = 4
-_BAR_CELLS = 20
 
 
 def report_lines(report: NcuReport, kernels: Sequence[MeasuredKernel], files: Mapping[str, str]) -> Iterator[str]:
@@ -33,27 +44,17 @@ def launch_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator
     """One launch: what it took, the first reading, stalls, hot lines, what is missing."""
     profile = measured.profile
     yield f"#{profile.index} {short_name(profile)}{_shape(profile)}"
-    facts = [_duration(profile.duration_ns), _sol(profile), _occupancy(profile)]
-    for fact in facts:
-        if fact:
-            yield f"  {fact}"
-    reading = sol_reading(profile)
-    if reading.kind:
-        unit = f" ({reading.culprit})" if reading.culprit and reading.kind == "memory_path" else ""
-        yield f"  {reading.words[0].upper()}{reading.words[1:]}{unit}. Next: {reading.next_step}."
+    duration = "" if profile.duration_ns is None else duration_words(profile.duration_ns)
+    facts = [duration, sol_words(profile.sol, parts=True), _occupancy(profile), reading_sentence(sol_reading(profile))]
     tail = tail_wave(profile)
-    if tail is not None and tail.waves < 1:
-        yield f"  The grid fills {percent(tail.waves)} of one wave: most SMs have room left."
-    elif tail is not None and tail.costly:
-        last, idle = percent(tail.fill), percent(tail.wasted)
-        yield f"  Tail: {tail.waves:.2f} waves, the last one {last} full; {idle} of the block slots stay empty."
+    if tail is not None and (tail.waves < 1 or tail.costly):
+        facts.append(waves_sentence(profile, tail))
+    yield from (f"  {fact}" for fact in facts if fact)
     yield from _stalls(measured)
-    yield from (f"  {line}" for line in _roofline(profile))
+    yield from (f"  {line}" for line in roofline_sentences(profile))
     yield from _hot_lines(measured, files)
-    for rule in profile.rules:
-        if rule.speedup_pct is not None:
-            title = rule.title or rule.rule
-            yield f"  NVIDIA's rule {title}: estimated {rule.speedup_scope} speed-up {rule.speedup_pct:.0f} %"
+    if rules := told_rules(profile):
+        yield f"  {rules_sentence(rules)}"
     if profile.missing:
         yield f"  {_missing(profile)}"
 
@@ -68,7 +69,7 @@ def compare_lines(before: Sequence[MeasuredKernel], after: Sequence[MeasuredKern
             continue
         left.remove(old)
         yield f"{short_name(new.profile)}{_shape(new.profile)}"
-        for name, one, other, unit in _pairs(old.profile, new.profile):
+        for name, one, other, unit in compared_values(old.profile, new.profile):
             if one is not None and other is not None:
                 change = f"{(other - one) / one:+.1%}" if one else ""
                 yield f"  {name:<22}{one:>14,.6g} -> {other:<14,.6g}{unit:<4}{change}"
@@ -81,20 +82,15 @@ def compare_lines(before: Sequence[MeasuredKernel], after: Sequence[MeasuredKern
 
 
 def _missing(profile: KernelProfile) -> str:
-    options = " ".join(sorted({missing.option for missing in profile.missing if missing.option}))
-    count = len(profile.missing)
-    text = f"Not in the report: {count} metric{'s' if count != 1 else ''}."
-    return f"{text} To collect them: ncu {options}" if options else f"{text} This ncu or device has none of them."
+    lacking = missing_by_option(profile.missing)
+    options = " ".join(sorted(option for option in lacking if option))
+    text = f"Not in the report: {', '.join(lacking.values())}."
+    return f"{text} To collect it: ncu {options}" if options else f"{text} This ncu or device does not measure it."
 
 
 def short_name(profile: KernelProfile) -> str:
     """What a person says: the name without types."""
     return function_name(profile.mangled).short if profile.mangled else spelled_key(profile.name) or profile.name
-
-
-def percent(share: float) -> str:
-    """0.314 -> "31 %"."""
-    return f"{100 * share:.0f} %"
 
 
 def _same_kernel(one: KernelProfile, other: KernelProfile) -> bool:
@@ -103,7 +99,9 @@ def _same_kernel(one: KernelProfile, other: KernelProfile) -> bool:
     return spelled_key(one.name) == spelled_key(other.name)
 
 
-def _pairs(old: KernelProfile, new: KernelProfile) -> Iterator[tuple[str, float | None, float | None, str]]:
+def compared_values(old: KernelProfile, new: KernelProfile) -> Iterator[tuple[str, float | None, float | None, str]]:
+    """Name, value before and after, unit; None where a report lacks it."""
+
     def micro(ns: float | None) -> float | None:
         return None if ns is None else ns / 1000
 
@@ -130,31 +128,13 @@ def _shape(profile: KernelProfile) -> str:
     return f" <<<{'x'.join(map(str, launch.grid))}, {'x'.join(map(str, launch.block))}>>>"
 
 
-def _duration(ns: float | None) -> str:
-    if ns is None:
-        return ""
-    for limit, scale, unit in ((1e4, 1e3, "us"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
-        if ns < limit:
-            return f"{ns / scale:.{2 if ns < 1e4 else 1}f} {unit}"
-    return f"{ns / 1e9:.3f} s"
-
-
-def _sol(profile: KernelProfile) -> str:
-    sol = profile.sol
-    if sol.sm is None or sol.memory is None:
-        return ""
-    parts = {"L1/TEX": sol.l1tex, "L2": sol.l2, "DRAM": sol.dram}
-    told = ", ".join(f"{name} {pct:.0f} %" for name, pct in parts.items() if pct is not None)
-    return f"SM {sol.sm:.0f} %, memory {sol.memory:.0f} %{f' ({told})' if told else ''}"
-
-
 def _occupancy(profile: KernelProfile) -> str:
     occupancy, launch = profile.occupancy, profile.launch
     if occupancy.theoretical is None:
         return ""
-    text = f"occupancy {percent(occupancy.theoretical)} theoretical"
+    text = f"occupancy {share_words(occupancy.theoretical)} theoretical"
     if occupancy.achieved is not None:
-        text += f", {percent(occupancy.achieved)} achieved"
+        text += f", {share_words(occupancy.achieved)} achieved"
     if occupancy.blocks_per_sm is not None:
         blocks = occupancy.blocks_per_sm
         text += f"; {blocks} block{'s' if blocks != 1 else ''}/SM by {', '.join(occupancy.limiters)}"
@@ -165,30 +145,10 @@ def _occupancy(profile: KernelProfile) -> str:
 
 def _stalls(measured: MeasuredKernel) -> Iterator[str]:
     issue = issue_reading(measured.profile)
-    if issue.issue_active is not None:
-        eligible = measured.profile.scheduler.eligible_warps
-        words = f", {eligible:.2f} warps eligible" if eligible is not None else ""
-        yield f"  Issue slots used: {percent(issue.issue_active)}{words}."
-    yield from (f"  {sentence}" for sentence in issue.healthy)
+    yield from (f"  {sentence}" for sentence in issue_sentences(measured.profile, issue))
     for reason, share in issue.top_stalls[:_N_STALLS]:
-        yield f"    {reason.replace('_', ' '):<22}{percent(share):>5}  {'#' * round(share * _BAR_CELLS)}"
-
-
-def _roofline(profile: KernelProfile) -> Iterator[str]:
-    for point in profile.roofline:
-        if point.flop_per_s <= 0:
-            continue
-        text = f"{point.precision}: {point.flop_per_s / 1e12:.3g} TFLOPS measured"
-        if point.intensity is not None:
-            text += f", {point.intensity:.3g} FLOP per DRAM byte"
-        if point.balance is not None:
-            text += f" (balance {point.balance:.1f})"
-        if point.attained is not None:
-            text += f", {percent(point.attained)} of what the roofline allows"
-        yield text
-    tensor = max((pct for pipe, pct in profile.pipes_pct.items() if "tensor" in pipe), default=0.0)
-    if tensor >= 1:
-        yield f"The tensor pipe is in use {tensor:.0f} % of the time; its operations are not in the FLOP measured."
+        bar = "#" * round(share * BAR_CELLS)
+        yield f"    {reason_words(reason):<22}{share_words(share):>5}  {bar}".rstrip()
 
 
 def _hot_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[str]:
@@ -201,10 +161,10 @@ def _hot_lines(measured: MeasuredKernel, files: Mapping[str, str]) -> Iterator[s
     few = ", too few for percentages" if samples.few else ""
     yield f"  Samples: {samples.total:,}{few}"
     for cost in hot:
-        count = f"{cost.own.samples:>7,}" if samples.few else f"{percent(cost.own.samples / samples.total):>7}"
-        reason = main_stall(cost.own) or ""
-        waits = _waits(cost, files)
-        yield f"  {count}  {files.get(cost.file, cost.file)}:{cost.line}  {reason.replace('_', ' ')}{waits}"
+        count = f"{cost.own.samples:>7,}" if samples.few else f"{share_words(cost.own.samples / samples.total):>7}"
+        reason = main_stall(cost.own)
+        words = reason_words(reason) + _waits(cost, files) if reason else ""
+        yield f"  {count}  {files.get(cost.file, cost.file)}:{cost.line}  {words}".rstrip()
     if measured.outside:
         yield f"  {sum(measured.outside.values()):,} samples outside the kernel's code"
 
@@ -214,7 +174,7 @@ def _waits(cost: LineCost, files: Mapping[str, str]) -> str:
     wait = wait_of(cost.waits_for, main_stall(cost.own))
     if wait is None:
         return ""
-    opcode = wait.producer.split(" ")[1 if wait.producer.startswith("@") else 0]
+    opcode = opcode_of(wait.producer)
     if not wait.chain:
         return f" <- {opcode}"
     file, line = wait.chain[0]

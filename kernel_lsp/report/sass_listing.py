@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,12 @@ from kernel_lsp.cubin.names import function_name
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
+from kernel_lsp.report.instruction_samples import instruction_samples
 from kernel_lsp.report.sass_words import Places
 
 _LABEL = re.compile(r"`\((\.L_[^)]+)\)")
 _COLUMNS = "  pc  live  loop  st  control        instruction"
+_SAMPLES = " samples  "  # in front, where a report measured exactly this code
 _WIDEST_TEXT = 72  # longer ones push their place to the right
 
 
@@ -49,7 +51,10 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
         rows.append(f"// Not all instructions are known: {sass.text_why}")
     if sass.lines_why:
         rows.append(f"// No source lines: {sass.lines_why}")
-    rows += ["", _COLUMNS]
+    samples = instruction_samples(kernel.measured)
+    if samples is not None:
+        rows.append(f"// {_measured(kernel)}")
+    rows += ["", _COLUMNS if samples is None else f"{_SAMPLES}{_COLUMNS}"]
     links: list[ListingLink] = []
     labels = _labels(sass)
     functions = {f.start: f.name for f in sass.code.functions[1:]}
@@ -68,7 +73,8 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
             places[table_row] = (where.chain(frames, 6), tuple((f.file, f.line) for f in frames if f.line))
         place, lines = places[table_row]
         shown = place if place != last else '"' if place else ""
-        rows.append(f"{_head(sass, row)}  {texts[row - sass.code.start]:<{wide}}  {shown}".rstrip())
+        count = _count(samples, int(sass.sass.pc[row]))
+        rows.append(f"{count}{_head(sass, row)}  {texts[row - sass.code.start]:<{wide}}  {shown}".rstrip())
         last = place
         if lines:
             links.append(ListingLink(len(rows), lines))
@@ -83,6 +89,21 @@ def _facts(kernel: KernelAnalysis, sass: KernelSass) -> str:
     else:
         said.append(f"live registers not known: {sass.live.why}")
     return ", ".join(said)
+
+
+def _measured(kernel: KernelAnalysis) -> str:
+    found = kernel.measured
+    assert found is not None
+    total = 0 if found.profile.samples is None else found.profile.samples.total
+    return f"{wording.counted(total, 'sample')} in all, measured: {found.report_name}"
+
+
+def _count(samples: Mapping[int, Mapping[str, int]] | None, pc: int) -> str:
+    """The column of samples; blank for an instruction without any, "" where nothing was measured."""
+    if samples is None:
+        return ""
+    count = sum(samples.get(pc, {}).values())
+    return f"{count or '':>{len(_SAMPLES) - 2}}  "
 
 
 def _head(sass: KernelSass, row: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from kernel_lsp.cubin.linemap import Frame
 from kernel_lsp.cubin.sass import guard_text
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
-from kernel_lsp.report.values import SCHEMA_VERSION, Json
+from kernel_lsp.report.instruction_samples import instruction_samples
+from kernel_lsp.report.values import NO_PROFILE, SCHEMA_VERSION, Json
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 
 
 def sass_document(kernels: Sequence[KernelAnalysis]) -> Json:
@@ -38,7 +43,9 @@ def _kernel(kernel: KernelAnalysis) -> Json:
     sass = kernel.sass
     if sass is None:
         return value | {"instructions_why": kernel.sass_why}
-    value["instructions"] = instruction_values(sass)
+    value["instructions"] = instruction_values(sass, kernel.measured)
+    if kernel.measured is None or kernel.measured.placed.fit != "exact":
+        value["samples_why"] = NO_PROFILE if kernel.measured is None else "the profiled code is another one"
     if sass.text_why:
         value["text_why"] = sass.text_why
     if sass.lines_why:
@@ -50,8 +57,12 @@ def _kernel(kernel: KernelAnalysis) -> Json:
     return value
 
 
-def instruction_values(kernel: KernelSass) -> list[Json]:
-    """Every instruction of a section once, in its order; what is not known is None."""
+def instruction_values(kernel: KernelSass, measured: KernelMeasurement | None = None) -> list[Json]:
+    """Every instruction of a section once, in its order; what is not known is None.
+
+    Samples are those of a measurement of exactly this code, on the instructions that held the warps.
+    """
+    samples = instruction_samples(measured)
     sass, start, stop = kernel.sass, kernel.code.start, kernel.code.padding
     pcs = sass.pc[start:stop].astype(np.int64)
     table_rows = kernel.lines.rows_at(pcs).tolist() if kernel.lines is not None else [-1] * len(pcs)
@@ -82,8 +93,8 @@ def instruction_values(kernel: KernelSass) -> list[Json]:
                 "line": frames[0].line if frames else None,
                 "inlined_at": [{"file": frame.file, "line": frame.line} for frame in frames[1:]],
                 "loop_depth": kernel.loop_depth(row) if kernel.mix is not None else None,
-                "samples": None,
-                "by_reason": {},
+                "samples": None if samples is None else sum(samples.get(pc, {}).values()),
+                "by_reason": {} if samples is None else dict(samples.get(pc, {})),
             }
         )
     return found

@@ -8,12 +8,11 @@ from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import Peak
-from kernel_lsp.model.cliffs import double_buffer_projection
-from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, launch_shape
-from kernel_lsp.model.register_budget import largest_register_count
+from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.report.commands import ncu
 from kernel_lsp.report.hover import occupancy_sentence
 from kernel_lsp.report.lens import worst_launch
+from kernel_lsp.report.sass_words import Places
 from kernel_lsp.report.section import Block, Bullets, Command, Paragraph, Section, Table
 
 _RANK = {"error": 0, "warning": 1, "information": 2, "hint": 3}
@@ -34,17 +33,32 @@ def summary(kernel: KernelAnalysis, analysis: FileAnalysis, findings: Sequence[F
         sentences.append(occupancy_sentence(kernel, worst))
     else:
         sentences.append(f"On {board} the block size is not known, so occupancy is given by block size below.")
-    sentences.append("Whether it is bound by compute, memory or latency is not known without a measurement.")
+    chain: tuple[str, ...] = ()
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_judgement import judgement  # with the first report: a start needs none of it
+        from kernel_lsp.report.measured_sections import summary_sentence
+
+        sentences.insert(0, summary_sentence(kernel.measured))
+        chain = judgement(kernel, kernel.measured, Places(analysis.path))
+    else:
+        sentences.append("Whether it is bound by compute, memory or latency is not known without a measurement.")
     advised = [f for f in ranked(findings) if f.advice and f.severity != "hint"]
     if advised:
         sentences.append(f"First to look at: {advised[0].message} ({advised[0].code}). {advised[0].advice}")
     else:
         sentences.append("Nothing in the compiled code stands out.")
-    return Section("summary", "Summary", True, (Paragraph(" ".join(sentences)),))
+    blocks: tuple[Block, ...] = (Paragraph(" ".join(sentences)),)
+    if chain:
+        blocks += (Paragraph("How that follows:"), Bullets(chain, ordered=True))
+    return Section("summary", "Summary", True, blocks)
 
 
 def baseline(kernel: KernelAnalysis) -> Section:
     """Time and work of one launch: both come from a measurement."""
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_sections import baseline_blocks
+
+        return Section("baseline", "Baseline", True, baseline_blocks(kernel.measured))
     return Section(
         "baseline",
         "Baseline",
@@ -64,23 +78,29 @@ def roofline(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
     profile = analysis.gpu.profile
     rows = tuple(_peak_row(name, peak, profile.dram_gb_per_s) for name, peak in profile.peaks.items())
     bandwidth = f"{profile.dram_gb_per_s:,.0f} GB/s of DRAM" if profile.dram_gb_per_s else "DRAM bandwidth not known"
-    return Section(
-        "roofline",
-        "Roofline",
-        False,
-        (
-            Paragraph(
-                f"{profile.name}: {bandwidth}. Balance is peak over bandwidth: a kernel with less FLOP per byte is on "
-                "the memory side."
-            ),
-            Table(("precision", "dense peak, TFLOPS (TOPS)", "balance, FLOP/byte", "peak is"), rows),
+    blocks: list[Block] = [
+        Paragraph(
+            f"{profile.name}: {bandwidth}. Balance is peak over bandwidth: a kernel with less FLOP per byte is on "
+            "the memory side."
+        ),
+        Table(("precision", "dense peak, TFLOPS (TOPS)", "balance, FLOP/byte", "peak is"), rows),
+    ]
+    found: tuple[Block, ...] = ()
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_sections import roofline_blocks
+
+        found = roofline_blocks(kernel.measured)
+    is_known = any(isinstance(block, Table) for block in found)
+    blocks += found
+    if not is_known:
+        blocks.append(
             Paragraph(
                 "The kernel's place is not known: it needs its FLOPs and the bytes that really come from DRAM. "
                 "This measures both:"
-            ),
-            Command(ncu(kernel, "--set roofline")),
-        ),
-    )
+            )
+        )
+        blocks.append(Command(ncu(kernel, "--set roofline")))
+    return Section("roofline", "Roofline", is_known, tuple(blocks))
 
 
 def three_digits(value: float) -> str:
@@ -96,115 +116,14 @@ def _peak_row(name: str, peak: Peak, dram_gb_per_s: float | None) -> tuple[str, 
     return (wording.precision(name), three_digits(peak.dense_tops), balance, provenance)
 
 
-def occupancy(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
-    """Every limit of every known launch; else the table over block sizes."""
-    blocks: list[Block] = []
-    for launch in (*kernel.judged_launches, *kernel.other_launches):
-        words = wording.launch_words(launch.launch, analysis.path)
-        blocks.append(Paragraph(f"{words[0].upper() + words[1:]}. {occupancy_sentence(kernel, launch)}"))
-        blocks.append(_limit_table(kernel, launch))
-    if not kernel.launches:
-        is_bound = kernel.binary.resources.relocatable
-        condition = (
-            ", with no dynamic shared memory" if kernel.binary.resources.uses_dynamic_shared is not False else ""
-        )
-        blocks.append(
-            Paragraph(
-                f"No launch with constants was found. By block size{condition}; `// kernel-lsp: block=256` above the "
-                "kernel states the real one" + (" (upper bounds: not linked yet):" if is_bound else ":")
-            )
-        )
-        blocks.append(_block_size_table(kernel))
-    return Section("occupancy", "Occupancy", bool(kernel.launches), tuple(blocks))
-
-
-def _limit_table(kernel: KernelAnalysis, launch: LaunchAnalysis) -> Table:
-    found = launch.occupancy
-    rows = []
-    for name, limit in (
-        ("registers", found.limit_registers),
-        ("shared", found.limit_shared),
-        ("warps", found.limit_warps),
-        ("blocks", found.limit_blocks),
-        ("barriers", found.limit_barriers),
-    ):
-        mark = "limit" if name in found.limiters else ""
-        rows.append((name, _use(name, kernel, launch), "no limit" if limit is None else str(limit), mark))
-    return Table(("resource", "a block takes", "blocks/SM", ""), tuple(rows))
-
-
-def _use(name: str, kernel: KernelAnalysis, launch: LaunchAnalysis) -> str:
-    resources, found = kernel.binary.resources, launch.occupancy
-    if name == "registers":
-        return f"{wording.registers(resources, 'per thread')}, {found.registers_per_block:,} allocated"
-    if name == "shared":
-        own = wording.own_shared_bytes(resources, launch.launch)
-        if own is None:
-            return f"{wording.exact_bytes(resources.static_shared_bytes)} static, dynamic unknown"
-        return f"{wording.exact_bytes(own)}, {wording.exact_bytes(found.shared_bytes_per_block)} allocated"
-    if name == "warps":
-        return f"{launch.launch.threads:,} threads"
-    return f"{resources.barriers}" if name == "barriers" else ""
-
-
-def _block_size_table(kernel: KernelAnalysis) -> Table:
-    rows = []
-    for row in kernel.block_sizes:
-        found = row.occupancy
-        if found.blocks_per_sm:
-            share, limit = wording.percent(found.theoretical), wording.limiters(found)
-            warps = f"{found.active_warps} of {found.max_warps}"
-        else:
-            share, limit, warps = "", "cannot start", ""
-        rows.append((f"{row.threads:,}", str(found.blocks_per_sm), warps, share, limit))
-    return Table(("threads", "blocks/SM", "warps", "occupancy", "limit"), tuple(rows))
-
-
-def cliffs(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
-    """The nearest steps, the trade of the launch bounds, and what doubled buffers would do."""
-    items: list[str] = []
-    resources, limits = kernel.binary.resources, analysis.gpu.profile.limits
-    for launch in kernel.judged_launches:
-        block = f"block {wording.block_size(launch.launch.block)}"
-        for cliff in launch.cliffs:
-            items.append(f"{block}, {cliff.direction}: {wording.step(cliff)} ({cliff.change:+,}).")
-        if wording.is_conditional(launch, resources) and launch.holds_to_dynamic_shared_bytes is not None:
-            blocks = wording.blocks_per_sm(launch.occupancy)
-            items.append(f"{block}: {blocks} {wording.condition(launch)}.")
-        items.extend(_double_buffer(kernel, launch, analysis))
-    if resources.min_blocks_per_sm and resources.max_threads:
-        threads, wanted = resources.max_threads, resources.min_blocks_per_sm
-        budget = largest_register_count(limits, threads, wanted)
-        one = largest_register_count(limits, threads, 1)
-        allowed = f"{wording.counted(wanted, 'block')} of {threads:,} threads allow {budget} registers a thread"
-        if wanted * -(-threads // limits.warp_size) > limits.max_warps:
-            allowed = f"{wording.counted(wanted, 'block')} of {threads:,} threads cannot reside on this SM"
-        items.append(f"`{wording.launch_bounds(resources)}`: {allowed}; without the second bound the limit is {one}.")
-    if not items:
-        said = "No step of registers or shared memory is near, or no launch is known to measure it from."
-        return Section("cliffs", "Cliffs", bool(kernel.launches), (Paragraph(said),))
-    return Section("cliffs", "Cliffs", True, (Bullets(tuple(items)),))
-
-
-def _double_buffer(kernel: KernelAnalysis, launch: LaunchAnalysis, analysis: FileAnalysis) -> list[str]:
-    own = wording.own_shared_bytes(kernel.binary.resources, launch.launch)
-    if not own or not launch.occupancy.blocks_per_sm:
-        return []
-    doubled = double_buffer_projection(
-        analysis.gpu.profile.limits, launch_shape(kernel.binary.resources, launch.launch), own
-    )
-    after = doubled.after.blocks_per_sm
-    before = launch.occupancy.blocks_per_sm
-    change = f"blocks/SM stay {before}" if after == before else f"{before} -> {after} blocks/SM"
-    said = change if after else "that does not fit"
-    return [
-        f"If all {wording.exact_bytes(own)} are tile buffers (assumed), a second stage takes "
-        f"{wording.exact_bytes(2 * own)}: {said}."
-    ]
-
-
-def hot_lines(kernel: KernelAnalysis) -> Section:
+def hot_lines(kernel: KernelAnalysis, path: str) -> Section:
     """Where the time goes by line: needs samples."""
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_sections import hot_line_blocks
+
+        blocks = hot_line_blocks(kernel.measured, Places(path))
+        if blocks:
+            return Section("hot_lines", "Hot lines", True, blocks)
     return Section(
         "hot_lines",
         "Hot lines",
@@ -216,20 +135,19 @@ def hot_lines(kernel: KernelAnalysis) -> Section:
     )
 
 
-def recommendations(findings: Sequence[Finding]) -> Section:
-    """The findings with an advice, ranked by severity; gains are not promised before something was measured."""
+def recommendations(kernel: KernelAnalysis, findings: Sequence[Finding]) -> Section:
+    """The findings with an advice, ranked by severity; NVIDIA's own rules beside them, as theirs."""
     items = tuple(f"{f.code} (l.{f.line}): {f.message}. {f.advice}" for f in ranked(findings) if f.advice)
-    if not items:
-        return Section("recommendations", "Recommendations", True, (Paragraph("None from what is known so far."),))
-    return Section(
-        "recommendations",
-        "Recommendations",
-        True,
-        (
-            Bullets(items, ordered=True),
-            Paragraph("Ranked by severity. Expected gains are not known: nothing was measured."),
-        ),
-    )
+    blocks: list[Block] = [Bullets(items, ordered=True)] if items else [Paragraph("None from what is known so far.")]
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_sections import rule_blocks
+
+        if items:
+            blocks.append(Paragraph("Ranked by severity. Expected gains are not known: measure again after each."))
+        blocks += rule_blocks(kernel.measured)
+    elif items:
+        blocks.append(Paragraph("Ranked by severity. Expected gains are not known: nothing was measured."))
+    return Section("recommendations", "Recommendations", True, tuple(blocks))
 
 
 def unknown(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
@@ -246,5 +164,15 @@ def unknown(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
         items.append(f"Spills: {resources.spill_why or 'the cubin does not tell'}; `ptxas -v` prints them.")
     if analysis.gpu.why == "default":
         items.append("The GPU: none was chosen; --gpu NAME or the setting kernelLsp.gpu picks another.")
-    items.append(f"Time, traffic, stalls, achieved occupancy: `{ncu(kernel, '--set full --import-source yes')}`")
+    how = ncu(kernel, "--set full --import-source yes")
+    if kernel.measured is None:
+        items.append(f"Time, traffic, stalls, achieved occupancy: `{how}`")
+    else:
+        from kernel_lsp.report.measured_sections import missing_items
+
+        lacking = missing_items(kernel.measured)
+        items += lacking
+        items += [f"All that can be had, at once: `{how}`"] if len(lacking) > 1 else []
+    if not items:
+        return Section("unknown", "What is unknown", True, (Paragraph("Nothing that could be measured."),))
     return Section("unknown", "What is unknown", True, (Bullets(tuple(items)),))

@@ -74,7 +74,22 @@ def kernel_value(kernel: KernelAnalysis) -> Json:
         ]
     value["max_launchable_threads"] = kernel.max_launchable_threads
     value |= mix_loops_pressure(kernel)
-    value |= {
+    return value | _measured(kernel)
+
+
+def _measured(kernel: KernelAnalysis) -> Json:
+    """What only a report tells."""
+    if kernel.measured is not None:
+        from kernel_lsp.report.measured_value import measured_value, roofline_value, stalls_value
+
+        stalls = stalls_value(kernel.measured)
+        value: Json = {"measured": measured_value(kernel.measured), "stalls": stalls}
+        if stalls is None:
+            value["stalls_why"] = "the report has no samples: ncu --section SourceCounters"
+        return value | {"roofline": roofline_value(kernel.measured)}
+    return {
+        "measured": None,
+        "measured_why": NO_PROFILE,
         "stalls": None,
         "stalls_why": NO_PROFILE,
         "roofline": {
@@ -91,7 +106,6 @@ def kernel_value(kernel: KernelAnalysis) -> Json:
             "attained": None,
         },
     }
-    return value
 
 
 def device_function_value(function: DeviceFunction) -> Json:
