@@ -20,11 +20,10 @@ from kernel_lsp.build import process
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.ncu.answer import read_answer
 from kernel_lsp.ncu.metric_names import metric_names
-from kernel_lsp.ncu.raw_report import NcuError, RawReport
+from kernel_lsp.ncu.raw_report import NcuError, RawReport, ReaderMissingError
 from kernel_lsp.source.digest import content_digest
 
 INSTALL = "pip install 'kernel-lsp[ncu]'"
-REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz")
 _MAGICS = (b"NVR\0", b"\x28\xb5\x2f\xfd")  # a report, and zstd's frame around one
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 _N_KEPT = 8
@@ -89,7 +88,7 @@ class ReportReader:
             )
         if ended.ending == "exited" and ended.code == 0 and not ended.truncated:
             if b'"error":"not installed' in ended.stdout[:200]:
-                raise NcuError(f"{path}: reading it takes NVIDIA's package ncu-report: {INSTALL}")
+                raise ReaderMissingError(f"{path}: reading it takes NVIDIA's package ncu-report: {INSTALL}")
             return ended.stdout
         raise NcuError(f"{path}: {_failure(ended, limits)}")
 

@@ -13,7 +13,7 @@ from kernel_lsp import __version__
 from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.cli.errors import CliError, MissingToolError
 from kernel_lsp.ncu.measured_report import MeasuredReport
-from kernel_lsp.ncu.raw_report import NcuError
+from kernel_lsp.ncu.raw_report import NcuError, ReaderMissingError
 from kernel_lsp.ncu.source_paths import common_end
 from kernel_lsp.project.toolchain import find_toolchain
 from kernel_lsp.report.profile_text import compare_lines, report_lines
@@ -42,9 +42,9 @@ def run(options: argparse.Namespace) -> int:
         raise CliError(f"--source-root {options.source_root}: no such folder")
     try:
         loaded = asyncio.run(_load([Path(report) for report in options.reports]))
+    except ReaderMissingError as error:
+        raise MissingToolError(str(error)) from error
     except NcuError as error:
-        if "pip install" in str(error):
-            raise MissingToolError(str(error)) from error
         raise CliError(str(error)) from error
     files = _files_here(loaded, options.source_root)
     if options.format == "json":

@@ -152,7 +152,7 @@ def choose(
 ) -> GpuChoice:
     """The machine that the numbers are for, with the reason.
 
-    The setting's; else the report's device; else this machine's GPU, where the build's architecture runs on it; else
+    The setting's; else the report's device, else this machine's GPU, where the build's architecture runs on it; else
     the board that stands for the build's architecture; else the default.
 
     Args:
@@ -171,9 +171,10 @@ def choose(
     unknown = ""
     if report:
         device = by_device_name(report)
-        if device is not None:
+        if device is None:
+            unknown += f"; the report's device, {report}, has no profile"
+        elif arch is None or _runs_on(arch, device.limits):
             return GpuChoice(device, "report", f"{device.short_name}, the device of the report")
-        unknown += f"; the report's device, {report}, has no profile"
     if detected:
         device = by_device_name(detected)
         if device is None:

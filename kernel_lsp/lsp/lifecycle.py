@@ -17,9 +17,10 @@ from kernel_lsp.session.uris import path_of
 logger = logging.getLogger(__name__)
 
 SECTION = "kernelLsp"
-# Sources and headers, and what says how they are built.
+_FILES_ID = "kernel-lsp.files"
+# Sources and headers, what says how they are built, and reports of Nsight Compute.
 WATCHED_FILES = (
-    "**/{*.cu,*.cuh,*.h,*.hh,*.hpp,*.hxx,*.inc,*.inl,*.ipp,*.tpp,*.rsp,"
+    "**/{*.cu,*.cuh,*.h,*.hh,*.hpp,*.hxx,*.inc,*.inl,*.ipp,*.tpp,*.rsp,*.ncu-rep,*.ncu-repz,"
     "compile_commands.json,compile_flags.txt,.clangd,kernel-lsp.yaml,build.ninja}"
 )
 
@@ -87,7 +88,7 @@ def register(server: KernelLspServer) -> None:
     def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
         folders = [path_of(uri) for uri in server.workspace.folders]
         server.roots = tuple(path for path in folders if path is not None)
-        server.session.roots = server.roots
+        server.session.use_roots(server.roots)
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(*_: Any) -> None:
@@ -120,9 +121,7 @@ async def _watch_files(server: KernelLspServer) -> None:
             watchers=[types.FileSystemWatcher(glob_pattern=WATCHED_FILES)]
         )
         registrations.append(
-            types.Registration(
-                id="kernel-lsp.files", method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES, register_options=options
-            )
+            types.Registration(id=_FILES_ID, method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES, register_options=options)
         )
     if server.client_can("workspace.did_change_configuration.dynamic_registration"):
         registrations.append(
@@ -136,6 +135,7 @@ async def _watch_files(server: KernelLspServer) -> None:
         return
     try:
         await server.client_register_capability_async(types.RegistrationParams(registrations=registrations))
+        server.session.watches_files = any(each.id == _FILES_ID for each in registrations)
     except Exception as error:
         logger.warning("the client refused to watch files: %s", error)
 

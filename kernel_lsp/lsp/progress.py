@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -26,7 +26,7 @@ class WorkProgress:
     `message` stands beside the title: the name of what is worked on.
     """
 
-    def __init__(self, server: KernelLspServer, title: str, message: str, work: asyncio.Task[object]) -> None:
+    def __init__(self, server: KernelLspServer, title: str, message: str, work: asyncio.Task[Any]) -> None:
         self._server = server
         self._message = message
         self._work = work

@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 
 from kernel_lsp import __version__
 from kernel_lsp.lsp.diagnostics import publish
-from kernel_lsp.lsp.progress import BUILD_TITLE, READ_TITLE, WorkProgress
+from kernel_lsp.lsp.progress import BUILD_TITLE, READ_TITLE, REPORTS_TITLE, WorkProgress
 from kernel_lsp.lsp.protocol import KernelLspProtocol, tolerant_converter
 from kernel_lsp.lsp.status import send_status
 from kernel_lsp.session.settings import resolve
@@ -54,6 +54,7 @@ class KernelLspServer(LanguageServer):
         self.trusted = True
         self.roots: tuple[Path, ...] = ()
         self._progress: dict[int, WorkProgress] = {}
+        self._reports_progress: WorkProgress | None = None
         self._background: set[asyncio.Task[None]] = set()
 
     @property
@@ -120,6 +121,14 @@ class KernelLspServer(LanguageServer):
     def instructions_read(self, document: OpenDocument) -> None:
         send_status(self, document, "idle")
         self.refresh_views(lenses=False)
+
+    def reading_reports(self, work: asyncio.Task[None]) -> None:
+        progress = self._reports_progress = WorkProgress(self, REPORTS_TITLE, "", work)
+        work.add_done_callback(lambda done: progress.end(STOPPED if done.cancelled() else ""))
+
+    def reading_report(self, name: str) -> None:
+        if self._reports_progress is not None:
+            self._reports_progress.tell(name)
 
     def notice(self, text: str) -> None:
         self.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=text))

@@ -13,11 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz")
+
 Value = float | int | str | None
 
 
 class NcuError(ValueError):
     """A report or CSV page cannot be read; the message names the file, what is wrong and what to do."""
+
+
+class ReaderMissingError(NcuError):
+    """NVIDIA's package that reads reports is not installed; the message says how to get it."""
 
 
 class Metric(NamedTuple):

@@ -56,16 +56,17 @@ def choose_arch(
     setting: str | None = None,
     setting_why: str = "setting",
     machine_arch: str | None = None,
+    machine_why: str = "this machine's GPU",
     supported: Sequence[str] | None = None,
     toolkit: str = "",
     default_arch: str = "sm_86",
     default_why: str = "default",
 ) -> ArchChoice:
-    """Setting before the machine's GPU where the build names it before the newest that the build names.
+    """Setting before the GPU that runs the code where the build names it before the newest that the build names.
 
     At one number, `a` goes before `f` before the plain name, because code that needs the suffix does not
     assemble without it. `supported` is `nvcc --list-gpu-code` (plain names; None: not known, all pass);
-    `toolkit` ("13.0") is for messages.
+    `toolkit` ("13.0") is for messages. `machine_why` says which GPU `machine_arch` is that of.
     """
     nvcc = f"nvcc {toolkit}".rstrip()
     named = _named(targets, supported, machine_arch)
@@ -91,10 +92,10 @@ def choose_arch(
         same = [pair for pair in usable if wanted and _number(pair[0])[0] == wanted[0]]
         if same:
             real, virtual = max(same, key=_rank)
-            return _choice(real, virtual, "this machine's GPU, named by the build", targets, notes)
+            return _choice(real, virtual, f"{machine_why}, named by the build", targets, notes)
     if not usable:
         arch = machine_arch or default_arch
-        why = "this machine's GPU" if machine_arch else default_why
+        why = machine_why if machine_arch else default_why
         why += "; the build names no architecture" if not targets else "; 'native' without a GPU"
         if not is_supported(arch, supported):
             reason = f"{arch} ({why}) is not supported by {nvcc} ({_known([arch], supported)}); set another"

@@ -27,11 +27,12 @@ HEADER_SUFFIXES = (".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", 
 
 @dataclass(frozen=True, slots=True)
 class ToolkitFacts:
-    """What is known of the nvcc that will build, and of the machine. None: not known."""
+    """What is known of the nvcc that will build, and of the GPU that runs the code. None: not known."""
 
     supported_archs: tuple[str, ...] | None = None  # `nvcc --list-gpu-code`
     version: str = ""  # "13.0"
     machine_arch: str | None = None
+    machine_why: str = "this machine's GPU"
 
 
 def find_command(
@@ -166,6 +167,7 @@ class _Finder:
             setting=arch,
             setting_why=preferences.arch_why if preferences.arch else "kernel-lsp.yaml",
             machine_arch=toolkit.machine_arch,
+            machine_why=toolkit.machine_why,
             supported=toolkit.supported_archs,
             toolkit=toolkit.version,
             default_arch=preferences.default_arch,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel_lsp.analysis import FileAnalysis, analyze, failed_build_findings
 from kernel_lsp.build.probe import Gpu
@@ -24,12 +25,15 @@ from kernel_lsp.project.config import ProjectConfig
 from kernel_lsp.project.register_limit import register_limit
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.instructions import Instructions
-from kernel_lsp.session.measuring import Measuring, profiled_launches
+from kernel_lsp.session.measuring import Measuring, measured_on, profiled_launches
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
 from kernel_lsp.source.kernels import scan
 from kernel_lsp.source.scan_result import SourceScan
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +70,42 @@ def outcome(
     notes = [
         BuildNote(n.message, n.severity) for n in plan.command.notes if n.severity != "log" and n.message != skipped
     ]
-    gpu = _gpu_choice(request, plan, machine, notices)
-    analysis = None
-    findings: tuple[Finding, ...] = ()
-    if built.cubin is not None and gpu is not None:
+    cubin: Cubin | None = None
+    unreadable = ""
+    measured: Mapping[str, KernelMeasurement] = {}
+    if built.cubin is not None:
         try:
             cubin = _with_own_paths(_read(built.cubin, built.linked), plan.path)
         except CubinError as error:
-            findings = failed_build_findings(path, plan.text, str(error), built.messages, notes, severities)
+            unreadable = str(error)
         else:
             measured = measuring.of_build(request, path, plan.text, cubin, built.linked or built.cubin)
-            launches = {
-                k.mangled: _launches(k, request, plan, scan_of_text, profiled_launches(measured.get(k.mangled)))
-                for k in cubin.kernels
-            }
-            analysis = analyze(
-                path,
-                plan.text,
-                cubin,
-                gpu,
-                scan_of_text,
-                launches,
-                built.messages,
-                notes,
-                severities,
-                register_limit(plan.command.flags),
-                instructions.sass,
-                instructions.why,
-                measured,
-            )
-            findings = analysis.findings
+    gpu = _gpu_choice(request, plan, machine, measured_on(measured), notices)
+    analysis = None
+    findings: tuple[Finding, ...] = ()
+    if cubin is not None and gpu is not None:
+        launches = {
+            k.mangled: _launches(k, request, plan, scan_of_text, profiled_launches(measured.get(k.mangled)))
+            for k in cubin.kernels
+        }
+        analysis = analyze(
+            path,
+            plan.text,
+            cubin,
+            gpu,
+            scan_of_text,
+            launches,
+            built.messages,
+            notes,
+            severities,
+            register_limit(plan.command.flags),
+            instructions.sass,
+            instructions.why,
+            measured,
+        )
+        findings = analysis.findings
+    elif unreadable:
+        findings = failed_build_findings(path, plan.text, unreadable, built.messages, notes, severities)
     elif built.status == "tool missing":
         notices.append(built.reason)
     else:
@@ -171,11 +181,16 @@ def cubin_outcome(
     path = str(request.document)
     try:
         cubin = read_cubin(data)
-        gpu = choose(setting=request.settings.gpu or None, detected=machine.name if machine else None, arch=cubin.arch)
+        measured = measuring.of_build(request, path, "", cubin, data)
+        gpu = choose(
+            setting=request.settings.gpu or None,
+            detected=machine.name if machine else None,
+            arch=cubin.arch,
+            report=measured_on(measured),
+        )
     except (CubinError, UnknownArchError, UnknownGpuError) as error:
         return failed_outcome(path, str(error))
     nothing = scan("")
-    measured = measuring.of_build(request, path, "", cubin, data)
     launches = {
         k.mangled: _with_dynamic_shared(
             launches_for(k, nothing, path, (), request.launch, profiled_launches(measured.get(k.mangled))), request
@@ -241,16 +256,18 @@ def _outcome(
     )
 
 
-def _gpu_choice(request: PipelineRequest, plan: Plan, machine: Gpu | None, notices: list[str]) -> GpuChoice | None:
+def _gpu_choice(
+    request: PipelineRequest, plan: Plan, machine: Gpu | None, measured_on: str | None, notices: list[str]
+) -> GpuChoice | None:
     """The machine the numbers are for; None (with a notice) where the architecture has no limits on record."""
     wanted = request.settings.gpu or (plan.config.gpu if plan.config is not None else None)
     arch = None if plan.arch_is_default else plan.command.arch
     detected = machine.name if machine is not None else None
     try:
         try:
-            return choose(setting=wanted or None, detected=detected, arch=arch or None)
+            return choose(setting=wanted or None, detected=detected, arch=arch or None, report=measured_on)
         except UnknownGpuError:  # said in the plan's notices already
-            return choose(detected=detected, arch=arch or None)
+            return choose(detected=detected, arch=arch or None, report=measured_on)
     except UnknownArchError as error:
         notices.append(str(error))
         return None

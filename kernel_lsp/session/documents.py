@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel_lsp.session.outcome import FileOutcome
 from kernel_lsp.source.remap import LineMap
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.measured_report import MeasuredReport
 
 
 @dataclass(slots=True)
@@ -25,6 +29,10 @@ class OpenDocument:
     last: FileOutcome | None = None
     coded: FileOutcome | None = None
     published_generation: int = 0
+    built_text: str | None = None  # of the last run, where it was not the saved file's
+    reports: tuple[MeasuredReport, ...] = ()  # that the last run knew and that concern it
+    reports_asked: tuple[MeasuredReport, ...] | None = None  # with which it is being analysed again
+    reports_batch: int = 0  # of the shelf, in which that was asked for last
     _maps: dict[tuple[str, str], LineMap] = field(default_factory=dict)
 
     @property

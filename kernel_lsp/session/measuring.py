@@ -14,7 +14,8 @@ from kernel_lsp.source.digest import content_digest
 
 if TYPE_CHECKING:
     from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
-    from kernel_lsp.ncu.placement import BuiltKernel
+    from kernel_lsp.ncu.measured_report import MeasuredReport
+    from kernel_lsp.ncu.placement import BuiltKernel, Fit
 
 _N_KEPT = 16
 _N_BUILDS = 8  # of one file: a profile of any of them follows the edits since
@@ -44,25 +45,37 @@ class Measuring:
         if not request.reports:
             return {}
         from kernel_lsp.ncu.kernel_measurement import measurements  # with the first report: a start needs none of it
+        from kernel_lsp.session.report_kernels import holds_any
 
+        names = {kernel.mangled: kernel.name for kernel in cubin.kernels}
+        # A report of other kernels that comes or goes changes nothing here.
+        reports = tuple(report for report in request.reports if holds_any(report, names))
+        if not reports:
+            return {}
         key = (
             path,
             content_digest(text.encode("utf-8", "surrogatepass")),
             build.cubin_digest,
-            tuple((each.report.path, each.report.digest) for each in request.reports),
+            tuple((each.report.path, each.report.digest, each.modified_at) for each in reports),
             tuple(sorted(request.launches.items(), key=lambda item: item[0])),
         )
         found = self._kept.get(key)
         if found is None:
-            names = {kernel.mangled: kernel.name for kernel in cubin.kernels}
             found = measurements(
-                names, lambda mangled: self._built(path, mangled), path, text, request.reports, request.launches
+                names, lambda mangled: self._built(path, mangled), path, text, reports, request.launches
             )
             self._kept[key] = found
             while len(self._kept) > _N_KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return found
+
+    def fit(self, path: str, text: str, mangled: str, kernels: Mapping[str, str], report: MeasuredReport) -> Fit | None:
+        """How well a report fits a file's last build of one of its kernels; None: it does not hold the kernel."""
+        from kernel_lsp.ncu.kernel_measurement import measurements
+
+        found = measurements(kernels, lambda each: self._built(path, each), path, text, (report,), {}).get(mangled)
+        return None if found is None else found.placed.fit
 
     def _remember(self, path: str, build: _Build) -> None:
         """Make it the file's newest build; an older one with the same code knew the profiled text just as well."""
@@ -78,7 +91,7 @@ class Measuring:
         from kernel_lsp.ncu.kernel_code import kernel_code
         from kernel_lsp.ncu.placement import BuiltKernel
 
-        for build in self._builds[path]:
+        for build in self._builds.get(path, ()):
             code = kernel_code(build.cubin, mangled)
             if code is not None:
                 yield BuiltKernel(code, build.text)
@@ -91,3 +104,9 @@ def profiled_launches(measured: KernelMeasurement | None) -> tuple[Launch, ...]:
     cluster = launch.cluster_blocks if (launch.cluster_blocks or 0) > 1 else None
     where = measured.report_name
     return (Launch(launch.block, launch.grid, launch.dynamic_shared_bytes, cluster, "profile", where),)
+
+
+def measured_on(measured: Mapping[str, KernelMeasurement]) -> str | None:
+    """The device of the newest report that is shown, as the driver names it; None: no report, or it does not tell."""
+    newest = max(measured.values(), key=lambda each: each.modified_at, default=None)
+    return None if newest is None else newest.profile.device.name

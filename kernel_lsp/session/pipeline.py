@@ -6,17 +6,20 @@ The language server follows `Pipeline.phases`, the command line takes the last o
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.probe import Gpu, detect_gpu, probe
 from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.hardware.catalog import UnknownGpuError, board_names, by_name
+from kernel_lsp.project.arch import is_supported
 from kernel_lsp.project.command import BuildCommand, CommandNote
 from kernel_lsp.project.config import ProjectConfig, find_config, load_config
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
@@ -30,6 +33,12 @@ from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.source.kernels import scan
 from kernel_lsp.source.macros import defines_of
+
+if TYPE_CHECKING:
+    from kernel_lsp.build.ncu_reader import ReportReader
+    from kernel_lsp.ncu.measured_report import MeasuredReport
+    from kernel_lsp.ncu.placement import Fit
+    from kernel_lsp.session.report_kernels import MeasuredDevice
 
 DEFAULT_GPU = "RTX 3070 Ti"
 DEFAULT_ARCH = "sm_86"
@@ -58,6 +67,7 @@ class Pipeline:
         self._gpu: asyncio.Task[Gpu | None] | None = None
         self._instructions = InstructionReader(self._environment)
         self._measuring = Measuring()
+        self._reports: ReportReader | None = None
         # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
         # files are shared between analyses.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
@@ -127,6 +137,43 @@ class Pipeline:
         self._instructions.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
+    async def load_report(
+        self, path: Path, settings: Settings, roots: tuple[Path, ...] = (), *, trusted: bool = True
+    ) -> MeasuredReport:
+        """The launches of a report or CSV page, read in a process of its own.
+
+        Raises:
+            NcuError: it cannot be read; one message with file and cause.
+        """
+        # First in a thread: hovers are answered while it is loaded.
+        await asyncio.to_thread(importlib.import_module, "kernel_lsp.session.profiles")
+        from kernel_lsp.build.ncu_reader import ReportReader
+        from kernel_lsp.session.profiles import ProfileLoader
+
+        toolchain = await self._toolchain(
+            PipelineRequest(document=None, settings=settings, roots=roots, trusted=trusted)
+        )
+        if self._reports is None:
+            self._reports = ReportReader(self._store, self._environment)
+        return await ProfileLoader(self._store, self._environment, toolchain, self._reports).load(path)
+
+    async def fits(
+        self, outcome: FileOutcome, mangled: str, kernels: Mapping[str, str], reports: Sequence[MeasuredReport]
+    ) -> dict[str, Fit]:
+        """How well reports fit the last build of a kernel, by their path; those that do not hold it are left out.
+
+        `kernels` are all of the build, mangled -> demangled in full.
+        """
+
+        def all_of_them() -> dict[str, Fit]:
+            found = {
+                report.report.path: self._measuring.fit(outcome.path, outcome.text, mangled, kernels, report)
+                for report in reports
+            }
+            return {path: fit for path, fit in found.items() if fit is not None}
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, all_of_them)
+
     async def machine_gpu(self) -> Gpu | None:
         """This machine's GPU; asked once. Its architecture decides what is built, so it is waited for."""
         if self._gpu is None:
@@ -194,6 +241,10 @@ class Pipeline:
                 arch, why = by_name(gpu_wanted).arch, f"{gpu_wanted} as chosen"
             except UnknownGpuError as error:
                 notices.append(str(error))
+        device = self._measured_device(request, text_bytes, toolchain)
+        run_on, run_on_why = (machine.arch if machine is not None else None), "this machine's GPU"
+        if device is not None:
+            run_on, run_on_why = device.arch, f"the device of {device.report_name}"
         command = find_command(
             path,
             files=self._files,
@@ -210,7 +261,8 @@ class Pipeline:
             toolkit=ToolkitFacts(
                 supported_archs=toolchain.gpu_code or None,
                 version=".".join((toolchain.nvcc.version or "").split(".")[:2]) if toolchain.nvcc else "",
-                machine_arch=machine.arch if machine is not None else None,
+                machine_arch=run_on,
+                machine_why=run_on_why,
             ),
             config=config,
             workspace_roots=request.roots,
@@ -236,6 +288,16 @@ class Pipeline:
             command.arch_why.startswith(_DEFAULT_WHY),
             (*notices, *problems, *toolchain.problems),
         )
+
+    def _measured_device(self, request: PipelineRequest, text: bytes, toolchain: Toolchain) -> MeasuredDevice | None:
+        """Where the kernels of a text were measured, if code for it can be built: the same code fits the best."""
+        if not request.reports:
+            return None
+        from kernel_lsp.session.report_kernels import measured_device
+
+        device = measured_device(request.reports, text.decode("utf-8", "replace"))
+        can_build = device is not None and is_supported(device.arch, toolchain.gpu_code or None)
+        return device if can_build else None
 
     def _config(self, request: PipelineRequest) -> ProjectConfig | None:
         assert request.document is not None

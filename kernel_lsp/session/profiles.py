@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from kernel_lsp.build.disassemble import disassemble
-from kernel_lsp.build.ncu_reader import REPORT_SUFFIXES, ReportReader
+from kernel_lsp.build.ncu_reader import ReportReader
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.cubin.elf import read_elf
@@ -29,8 +29,14 @@ _DISASSEMBLY_S = 30.0
 class ProfileLoader:
     """Loads reports and CSV pages. Without nvdisasm there are no instruction texts, and no producers of waits."""
 
-    def __init__(self, store: BuildStore, environment: Mapping[str, str], toolchain: Toolchain) -> None:
-        self._reader = ReportReader(store, environment)
+    def __init__(
+        self,
+        store: BuildStore,
+        environment: Mapping[str, str],
+        toolchain: Toolchain,
+        reader: ReportReader | None = None,
+    ) -> None:
+        self._reader = reader or ReportReader(store, environment)
         self._store = store
         self._environment = environment
         self._toolchain = toolchain
@@ -50,7 +56,7 @@ class ProfileLoader:
         return MeasuredReport(report, kernels, modified_at)
 
     async def _report(self, path: Path) -> NcuReport:
-        if path.suffix.lower() in REPORT_SUFFIXES or path.suffix.lower() != ".csv":
+        if path.suffix.lower() != ".csv":
             return await asyncio.to_thread(read_report_values, await self._reader.read(path))
         return await asyncio.to_thread(_csv_report, path)
 

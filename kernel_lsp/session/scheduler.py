@@ -44,8 +44,10 @@ class Scheduler(Generic[Key, Request]):
         run: Callable[[Key, Request, int], Awaitable[None]],
         max_parallel: int = 1,
         quiet_s: float = QUIET_S,
+        at_rest: Callable[[Key], None] | None = None,
     ) -> None:
         self._run = run
+        self._at_rest = at_rest  # called when a key has no run waiting or under way any more
         self._quiet_s = quiet_s
         self._slots: dict[Key, _Slot[Request]] = {}
         self._max_parallel = max_parallel
@@ -148,6 +150,8 @@ class Scheduler(Generic[Key, Request]):
         finally:
             if slot.worker is asyncio.current_task():
                 slot.worker = None
+                if self._at_rest is not None and not self._closed:
+                    self._at_rest(key)
 
     async def _quiet(self, slot: _Slot[Request]) -> None:
         """Wait until no request has come for the quiet time."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.session.conclude import failed_outcome
@@ -21,8 +21,12 @@ from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.published import FilePublication, PublishedFindings
 from kernel_lsp.session.remapped import remapped_findings
 from kernel_lsp.session.scheduler import Scheduler
+from kernel_lsp.session.session_reports import SessionReports
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import path_of, real_path, uri_key
+
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.measured_report import MeasuredReport
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +59,12 @@ class SessionListener(Protocol):
     def instructions_read(self, document: OpenDocument) -> None:
         """The document's latest outcome now has its instructions, or says why not; its run had ended before."""
 
+    def reading_reports(self, work: asyncio.Task[None]) -> None:
+        """Reports are being looked for and read; cancelling `work` leaves the rest unread."""
+
+    def reading_report(self, name: str) -> None:
+        """The file that is being read."""
+
     def notice(self, text: str) -> None:
         """Something the user must act on, said once per session for the same text."""
 
@@ -67,7 +77,8 @@ class AnalysisSession:
         self._listener = listener
         self._documents: dict[str, OpenDocument] = {}
         self._published = PublishedFindings()
-        self._scheduler: Scheduler[str, _Run] = Scheduler(self._analyze)
+        self.reports = SessionReports(self._load_report, self._documents, self)
+        self._scheduler: Scheduler[str, _Run] = Scheduler(self._analyze, at_rest=self.reports.follow)
         self._typing: dict[str, asyncio.TimerHandle] = {}
         self._reading: dict[str, asyncio.Task[None]] = {}  # of instructions, after a run has published
         self._to_end: set[asyncio.Task[None]] = set()  # these, and those that were stopped and still clean up
@@ -75,6 +86,7 @@ class AnalysisSession:
         self._told: dict[Path, tuple[int, int] | None] = {}  # files that changed: (mtime_ns, size) when it was said
         self.settings = Settings()
         self.trusted = True
+        self.watches_files = False  # the client tells of every change in the workspace
         self.roots: tuple[Path, ...] = ()
 
     # --- what the client tells -------------------------------------------------------------------------------------
@@ -85,8 +97,19 @@ class AnalysisSession:
             return
         self.settings = settings
         self._scheduler.set_max_parallel(settings.build_max_parallel)
+        self._use_reports()
         for key, document in self._documents.items():
             self._request(key, document)
+
+    def use_roots(self, roots: tuple[Path, ...]) -> None:
+        """Other workspace folders."""
+        self.roots = roots
+        self._use_reports()
+
+    def use_report(self, path: Path) -> None:
+        """A report that a command of ours has made: read it, wherever it lies."""
+        self.reports.add(path)
+        self._use_reports()
 
     def open(self, uri: str, version: int | None, text: str) -> None:
         """A document was opened: analyse it as it is on disk (or tell why that cannot be)."""
@@ -94,6 +117,8 @@ class AnalysisSession:
         document = OpenDocument(uri=uri, path=path_of(uri), version=version, text=text)
         self._documents[key] = document
         self._request(key, document)
+        self._use_reports()
+        self._look_at_reports()
 
     def change(self, uri: str, version: int | None, text: str) -> None:
         """The text changed in the editor; facts stay those of the last build, on their moved lines."""
@@ -114,6 +139,7 @@ class AnalysisSession:
         if document is not None and (news or not self._scheduler.busy(key)):
             self._request(key, document)
         self._renew(news, except_key=key)
+        self._look_at_reports()
 
     def close(self, uri: str) -> None:
         """A document was closed: stop its run and clear what it shows, in headers too."""
@@ -124,11 +150,12 @@ class AnalysisSession:
             timer.cancel()
         self._scheduler.cancel(key)
         self._stop_reading(key)
+        self.reports.closed(key)
         self._listener.findings_changed(self._published.drop(key))
 
     def files_changed(self, paths: Sequence[Path]) -> None:
         """Files changed on disk: analyse again exactly the open documents whose build read one of them."""
-        self._renew(self._news(paths))
+        self._renew(self._news(self.reports.without_reports(list(paths))))
 
     def _renew(self, paths: Sequence[Path], except_key: str = "") -> None:
         changed = {real_path(path) for path in paths}
@@ -168,11 +195,13 @@ class AnalysisSession:
         for key, document in self._documents.items():
             if uri is None or key == uri_key(uri):
                 self._request(key, document)
+        self.reports.shelf.retry()
 
     async def end(self) -> None:
         """Stop all runs and wait until nothing of them is left."""
         for timer in self._typing.values():
             timer.cancel()
+        await self.reports.end()
         await self._scheduler.close()
         for reading in self._to_end:
             reading.cancel()
@@ -203,6 +232,25 @@ class AnalysisSession:
             self._noticed.add(text)
             self._listener.notice(text)
 
+    # --- reports of Nsight Compute ---------------------------------------------------------------------------------
+
+    def _use_reports(self) -> None:
+        self.reports.use(self.settings, self.roots, trusted=self.trusted)
+
+    def _look_at_reports(self) -> None:
+        self.reports.shelf.look(search=not self.watches_files)
+
+    async def _load_report(self, path: Path) -> MeasuredReport:
+        return await self._pipeline.load_report(path, self.settings, self.roots, trusted=self.trusted)
+
+    def reading_reports(self, work: asyncio.Task[None]) -> None:
+        """Passed on to the listener."""
+        self._listener.reading_reports(work)
+
+    def reading_report(self, name: str) -> None:
+        """Passed on to the listener."""
+        self._listener.reading_report(name)
+
     # --- runs ------------------------------------------------------------------------------------------------------
 
     def _build_after_typing(self, key: str, document: OpenDocument) -> None:
@@ -217,6 +265,18 @@ class AnalysisSession:
             self._stop_reading(key)
             self._scheduler.request(key, _Run(unsaved_text=document.text))
 
+    def analyse_again(self, key: str) -> None:
+        """Analyse the text of a document's last run again, with what is known now."""
+        document = self._documents.get(key)
+        if document is not None and (key not in self._typing):  # else a run with the newest text is about to come
+            self._stop_reading(key)
+            self._scheduler.request(key, _Run(unsaved_text=document.built_text))
+
+    def is_at_rest(self, key: str) -> bool:
+        """Whether no run of the document, nor the reading of its instructions, waits or is under way."""
+        reading = self._reading.get(key)
+        return not self._scheduler.busy(key) and (reading is None or reading.done())
+
     def _request(self, key: str, document: OpenDocument) -> None:
         self._stop_reading(key)
         self._scheduler.request(key, _Run(unsaved_text=None))
@@ -228,6 +288,8 @@ class AnalysisSession:
         task = asyncio.current_task()
         assert task is not None
         outcome: FileOutcome | None = None
+        document.built_text = run.unsaved_text
+        reports = self.reports.shelf.reports
         self._listener.run_started(document, task)
         try:
             phases = self._pipeline.phases(
@@ -238,6 +300,8 @@ class AnalysisSession:
                     roots=self.roots,
                     trusted=self.trusted,
                     open_texts=tuple((d.path, d.text) for d in self._documents.values() if d.path is not None),
+                    reports=reports,
+                    launches=self.reports.chosen(key),
                 )
             )
             outcome = await anext(phases)
@@ -246,6 +310,7 @@ class AnalysisSession:
                 return
             document.published_generation = generation
             self._accept(key, document, outcome, is_first=True)
+            self.reports.accepted(key, document, reports)
             if outcome.more_to_come:
                 # Outside the run: the next build, of this document or another, does not wait for it.
                 reading = asyncio.create_task(self._read_instructions(key, document, generation, phases))
@@ -253,6 +318,7 @@ class AnalysisSession:
                 self._to_end.add(reading)
                 self._listener.reading_started(document, reading)
                 reading.add_done_callback(self._to_end.discard)
+                reading.add_done_callback(lambda _: self.reports.follow(key))
         except Exception:
             logger.exception("the analysis of %s ended in an unexpected error", document.uri)
             if self._documents.get(key) is document:

@@ -35,6 +35,8 @@ class Settings:
     hover_enable: bool = True
     code_lens_enable: bool = True
     inlay_hints_enable: bool = True
+    reports_enable: bool = True
+    reports_paths: tuple[str, ...] = ()
     severity: tuple[tuple[str, str], ...] = ()  # (code, severity) pairs, sorted
 
 
@@ -196,6 +198,24 @@ DECLARED: tuple[Declared, ...] = (
         _BOOL,
         "resource",
         "Show hints at the end of costly lines.",
+    ),
+    Declared(
+        "reports.enable",
+        "reports_enable",
+        _flag,
+        _BOOL,
+        "resource",
+        "Look for reports of Nsight Compute (`.ncu-rep`, `.ncu-repz`) in the workspace, and show what the newest says "
+        "of each kernel.",
+    ),
+    Declared(
+        "reports.paths",
+        "reports_paths",
+        _words,
+        _WORDS,
+        "resource",
+        "Reports, CSV pages of ncu, or folders of reports to read besides those of the workspace. Relative paths count "
+        "from a workspace folder.",
     ),
     Declared(
         "severity",

@@ -32,7 +32,8 @@ def test_what_can_run_a_program_is_restricted() -> None:
     """A workspace that is not trusted must not name a program, its flags or a file to read."""
     restricted = set(MANIFEST["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"])
     programs = {f"kernelLsp.{d.name}" for d in DECLARED if d.scope == "machine-overridable"}
-    assert restricted == programs | {"kernelLsp.interpreter", "kernelLsp.build.flags", "kernelLsp.compileCommands"}
+    files = {"kernelLsp.compileCommands", "kernelLsp.reports.paths"}
+    assert restricted == programs | files | {"kernelLsp.interpreter", "kernelLsp.build.flags"}
 
 
 def test_every_command_is_registered() -> None:
