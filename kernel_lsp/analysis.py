@@ -23,7 +23,7 @@ from kernel_lsp.model.cliffs import (
 from kernel_lsp.model.kernel_analysis import BlockSizeRow as BlockSizeRow
 from kernel_lsp.model.kernel_analysis import KernelAnalysis as KernelAnalysis
 from kernel_lsp.model.kernel_analysis import LaunchAnalysis as LaunchAnalysis
-from kernel_lsp.model.kernel_analysis import exceeds_cluster, launch_shape
+from kernel_lsp.model.kernel_analysis import breaks_required_block, exceeds_cluster, launch_shape
 from kernel_lsp.model.kernel_sass import CubinSass, KernelSass
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Occupancy, occupancy
@@ -224,10 +224,7 @@ def _bounded(found: Occupancy, binary: KernelBinary, launch: Launch) -> Occupanc
     """The kernel's own bounds applied: a launch that breaks them cannot start; an unlinked kernel's is a bound."""
     resources = binary.resources
     most = resources.max_threads
-    refused = (most is not None and launch.threads > most) or (
-        resources.required_block is not None and launch.block != resources.required_block
-    )
-    if refused:
+    if (most is not None and launch.threads > most) or breaks_required_block(resources, launch):
         # As the header does it: a block above the function's largest makes the limit by warps 0.
         return replace(found, blocks_per_sm=0, active_warps=0, limiters=("warps",), limit_warps=0)
     return replace(found, is_upper_bound=True) if resources.relocatable else found

@@ -10,7 +10,7 @@ from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.findings.draft import Draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.finding import Finding, Severity
-from kernel_lsp.findings.rules import RULES
+from kernel_lsp.findings.rules import RULES, measured_rules
 from kernel_lsp.findings.suppression import ignored_codes
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # the gravest first
@@ -25,7 +25,8 @@ def run_rules(
     or to "off". `heads` maps a kernel's name line to the first line of its declaration, so that a comment above
     `template <...>` is seen too.
     """
-    drafts = [draft for rule in RULES for draft in rule.check(facts, rule_texts()[rule.code])]
+    rules = (*RULES, *measured_rules()) if any(kernel.measured for kernel in facts.kernels) else RULES
+    drafts = [draft for rule in rules for draft in rule.check(facts, rule_texts()[rule.code])]
     merged = _merge_instances(_without_doubles(drafts))
     ignored = ignored_codes(text)
     # A comment at a kernel speaks of all that is found in it, on whichever line it stands.

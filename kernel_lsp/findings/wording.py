@@ -46,6 +46,21 @@ def percent(fraction: float) -> str:
     return f"{int(fraction * 100 + 0.5)} %"
 
 
+def share(fraction: float) -> str:
+    """As `percent`; `< 1 %` for what is there but rounds to nothing."""
+    return "< 1 %" if 0 < fraction < 0.005 else percent(fraction)
+
+
+def waves(count: float) -> str:
+    """`13.84`; two digits below one wave: `0.15`, `0.0026`."""
+    return f"{count:.2g}" if count < 1 else f"{count:,.2f}"
+
+
+def grid(blocks: int | None) -> str:
+    """`a grid of 16 blocks`."""
+    return f"a grid of {counted(blocks, 'block')}" if blocks else "the grid"
+
+
 def counted(count: int, noun: str) -> str:
     """`1 block`, `2 blocks`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
@@ -59,8 +74,12 @@ def joined(words: Iterable[str]) -> str:
 
 def limiters(occupancy: Occupancy, *, short: bool = False) -> str:
     """`registers and warps`; short (for the lens): `registers, warps`."""
-    words = [name if short else _WORDS[name] for name in occupancy.limiters]
-    return ", ".join(words) if short else joined(words)
+    return ", ".join(occupancy.limiters) if short else limiter_words(occupancy.limiters)
+
+
+def limiter_words(names: Iterable[str]) -> str:
+    """`registers and shared memory`."""
+    return joined(_WORDS[name] for name in names)
 
 
 def block_size(block: tuple[int, int, int]) -> str:

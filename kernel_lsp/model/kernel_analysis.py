@@ -86,6 +86,18 @@ def exceeds_cluster(limits: SmLimits, launch: Launch) -> bool:
     return launch.cluster is not None and most is not None and launch.cluster > most
 
 
+def breaks_required_block(resources: Resources, launch: Launch) -> bool:
+    """Whether the kernel requires another block (.reqntid).
+
+    By the PTX ISA each dimension must be the required one. A measured launch did start: 32x24 threads of a kernel that
+    requires 768 ran on an A40, so there only their number decides.
+    """
+    required = resources.required_block
+    if required is None or launch.block == required:
+        return False
+    return launch.origin != "profile" or launch.threads != required[0] * required[1] * required[2]
+
+
 def launch_shape(resources: Resources, launch: Launch) -> LaunchShape:
     """What decides the occupancy of this kernel in this launch; unknown dynamic shared memory counts as none."""
     return LaunchShape(

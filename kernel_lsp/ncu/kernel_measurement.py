@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from kernel_lsp.ncu.attach import Counters, MeasuredKernel
 from kernel_lsp.ncu.hot_lines import main_reason, wait_of
+from kernel_lsp.ncu.issue_cause import absent_costs
 from kernel_lsp.ncu.kernel_match import match_kernel
 from kernel_lsp.ncu.kernel_profile import KernelProfile
 from kernel_lsp.ncu.measured_report import MeasuredReport
@@ -19,6 +20,8 @@ from kernel_lsp.ncu.placement import BuiltKernel, PlacedProfile, place
 from kernel_lsp.ncu.producers import WaitFor
 from kernel_lsp.ncu.reading import IssueReading, SolReading, TailWave, issue_reading, reading_table, sol_reading
 from kernel_lsp.ncu.reading import tail_wave as tail_wave_of
+from kernel_lsp.ncu.roof import Roof, roof
+from kernel_lsp.ncu.stall_reasons import Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,21 @@ class KernelMeasurement:
     def measured(self) -> MeasuredKernel:
         """The launch on the lines of the profiled text."""
         return self.placed.measured
+
+    @property
+    def roof(self) -> Roof | None:
+        """The unit that was at its peak."""
+        return roof(self.profile)
+
+    @property
+    def runs_well(self) -> bool:
+        """Whether nothing about warps was a problem: the schedulers issued, or a unit was at its peak."""
+        return self.issue.stalls_matter is False or self.roof is not None
+
+    @property
+    def absent(self) -> frozenset[Cost]:
+        """Costs of which the launch had none at all."""
+        return absent_costs(self.profile)
 
     @property
     def number(self) -> int:

@@ -55,29 +55,6 @@ class IssueReading:
     healthy: tuple[str, ...]  # sentences
 
 
-@dataclass(frozen=True, slots=True)
-class Roof:
-    """The unit that is at its peak as far as kernels get: `unit` in words ("SM", "DRAM", "L2"), percent of it."""
-
-    side: Literal["sm", "memory"]
-    unit: str
-    pct: float
-
-
-@dataclass(frozen=True, slots=True)
-class IssueCause:
-    """Why the schedulers of a launch issue little.
-
-    grid: all blocks are resident at once and do not fill the GPU, so no limit of occupancy binds; occupancy: its
-    limits leave few warps; imbalance: far fewer warps are resident than the limits allow; stall: the warps are there
-    and wait, most of all for `stall` (`share` of the cycles between two issues); unknown: the report does not tell.
-    """
-
-    kind: Literal["grid", "occupancy", "imbalance", "stall", "unknown"]
-    stall: str | None = None
-    share: float = 0.0
-
-
 # In these states nothing holds the warp up.
 NO_STALL = frozenset({"selected", "not_selected"})
 
@@ -150,40 +127,6 @@ def healthy_reasons(profile: KernelProfile) -> frozenset[str]:
     """The states that hold nothing up in this launch: a busy arithmetic pipe among them where it is the roof."""
     is_compute = sol_reading(profile).kind == "compute"
     return NO_STALL | {name for name, reason in stall_reasons().items() if reason.healthy == "at_roof" and is_compute}
-
-
-def roof(profile: KernelProfile) -> Roof | None:
-    """The side of the speed of light that is at its peak (`roof_pct`); None: neither, or not known."""
-    sm, memory, least = profile.sol.sm, profile.sol.memory, reading_table()["thresholds"]["roof_pct"]
-    if max(sm or 0.0, memory or 0.0) < least:
-        return None
-    if memory is None or (sm is not None and sm >= memory):
-        return Roof("sm", "SM", sm or 0.0)
-    return Roof("memory", memory_unit(profile), memory)
-
-
-def runs_well(profile: KernelProfile) -> bool:
-    """Whether nothing about warps is a problem: the schedulers issue, or the launch is at a roof."""
-    return issue_reading(profile).stalls_matter is False or roof(profile) is not None
-
-
-def issue_cause(profile: KernelProfile) -> IssueCause | None:
-    """Why the schedulers issue little; None where they do not, where that is not known, and at a roof."""
-    limits = reading_table()["thresholds"]
-    issued, eligible = profile.scheduler.issue_active, profile.scheduler.eligible_warps
-    if issued is None or issued >= limits["low_issue"] or roof(profile) is not None:
-        return None
-    if eligible is None or eligible < limits["few_eligible"]:
-        waves = profile.launch.waves_per_sm
-        if waves is not None and waves < 1:
-            return IssueCause("grid")
-        theoretical, achieved = profile.occupancy.theoretical, profile.occupancy.achieved
-        if theoretical is not None and theoretical < limits["low_occupancy"]:
-            return IssueCause("occupancy")
-        if achieved is not None and achieved < limits["low_occupancy"]:
-            return IssueCause("imbalance")
-    top = next(iter(issue_reading(profile).top_stalls), None)
-    return IssueCause("stall", *top) if top else IssueCause("unknown")
 
 
 def _stall_shares(profile: KernelProfile) -> Mapping[str, float]:

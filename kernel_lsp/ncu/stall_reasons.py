@@ -5,7 +5,7 @@ The same words serve findings, hovers, hints and the report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,15 @@ from typing import Any, Literal
 import yaml
 
 Healthy = Literal["always", "at_roof", "never"]
+Cost = Literal["bank_conflicts", "uncoalesced", "local_memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class StallAction:
+    """What to do; `needs`: something that is there to be removed, None where it always applies."""
+
+    do: str
+    needs: Cost | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +34,11 @@ class StallReason:
     words: str
     means: str
     healthy: Healthy
-    actions: tuple[str, ...]
+    actions: tuple[StallAction, ...]
+
+    def first_actions(self, absent: Collection[Cost] = ()) -> tuple[str, ...]:
+        """The actions in order, without those against what is `absent` from the launch."""
+        return tuple(action.do for action in self.actions if action.needs is None or action.needs not in absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,9 @@ def stall_reasons() -> Mapping[str, StallReason]:
     """All reasons by ncu's name."""
     return MappingProxyType(
         {
-            name: StallReason(name, each["words"], each["means"], each["healthy"], tuple(each["actions"]))
+            name: StallReason(
+                name, each["words"], each["means"], each["healthy"], tuple(_action(said) for said in each["actions"])
+            )
             for name, each in _table()["reasons"].items()
         }
     )
@@ -60,6 +75,10 @@ def producer_kind(instruction: str) -> ProducerKind:
     family = opcode.partition(".")[0].rstrip(";")
     found = _table()["producers"].get(family)
     return ProducerKind(found["words"], found.get("action")) if found else ProducerKind(family, None)
+
+
+def _action(said: str | Mapping[str, Any]) -> StallAction:
+    return StallAction(said, None) if isinstance(said, str) else StallAction(said["do"], said["needs"])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are asked; one rule a file."""
+"""All rules, in the order in which they are asked; one rule a file. Those of reports are apart."""
 
 from __future__ import annotations
 
@@ -38,3 +38,28 @@ RULES: tuple[Rule, ...] = (
     comment.RULE,
     not_compiled.RULE,
 )
+
+
+def measured_rules() -> tuple[Rule, ...]:
+    """Those that speak of a report. Imported with the first one: a start without needs none of what they read."""
+    from kernel_lsp.findings.rules import (
+        achieved_occupancy,
+        bank_conflicts,
+        first_reading,
+        hot_line,
+        local_traffic,
+        low_issue,
+        tail_wave,
+        uncoalesced_access,
+    )
+
+    return (
+        hot_line.RULE,
+        uncoalesced_access.RULE,
+        bank_conflicts.RULE,
+        tail_wave.RULE,
+        low_issue.RULE,
+        achieved_occupancy.RULE,
+        local_traffic.RULE,
+        first_reading.RULE,
+    )

@@ -9,13 +9,13 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.hardware.profile import HwProfile
-from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, exceeds_cluster
+from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, breaks_required_block, exceeds_cluster
 
 
 def _reason(kernel: KernelAnalysis, analysis: LaunchAnalysis, profile: HwProfile) -> tuple[str, str]:
     """The variant of the text, and the bound that is broken in words."""
     resources, launch, limits = kernel.binary.resources, analysis.launch, profile.limits
-    if resources.required_block and launch.block != resources.required_block:
+    if resources.required_block and breaks_required_block(resources, launch):
         return "required", wording.block_size(resources.required_block)
     if launch.threads > limits.max_threads_per_block:
         return "threads", f"{limits.max_threads_per_block:,}"

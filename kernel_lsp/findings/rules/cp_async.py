@@ -9,6 +9,7 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.finding import Evidence, Severity
+from kernel_lsp.findings.measured import loads_are_hidden
 from kernel_lsp.model.cliffs import double_buffer_projection
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, launch_shape
 from kernel_lsp.model.kernel_sass import KernelSass, SassLoop
@@ -20,8 +21,8 @@ _ADVISED = ("pays", "try")
 
 def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel in facts.kernels:
-        if kernel.sass is None:
-            continue
+        if kernel.sass is None or loads_are_hidden(kernel):
+            continue  # what was measured is more than an estimate
         for loop in kernel.sass.loops or ():
             if loop.work.innermost and loop.ratio.cp_async in _ADVISED:
                 yield from _draft(facts, text, kernel, kernel.sass, loop)

@@ -14,6 +14,7 @@ from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.finding import Related
 from kernel_lsp.findings.local_places import access_places
+from kernel_lsp.findings.measured import leaves_local_memory_alone
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.line_sass import LocalLine, local_lines
 from kernel_lsp.source.local_arrays import IndexedArray, indexed_arrays
@@ -36,14 +37,15 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         else:
             variant = "array" if frame >= text.thresholds["warning_from_bytes"] else "small"
         is_large = variant not in ("call", "small") and frame >= text.thresholds["warning_from_bytes"]
+        is_idle = leaves_local_memory_alone(kernel)
         yield kernel_draft(
             text,
             facts,
             kernel,
             message=text.messages[variant].format(frame=wording.exact_bytes(frame), name=array.name if array else ""),
-            advice=text.advice[variant],
+            advice=text.advice["untouched" if is_idle else variant],
             badness=frame,
-            severity=None if is_large else "hint",
+            severity=None if is_large and not is_idle else "hint",
             evidence=(
                 exact("frame_bytes", frame, "bytes per thread", "cubin"),
                 exact("spill_store_bytes", 0, "bytes", "cubin"),

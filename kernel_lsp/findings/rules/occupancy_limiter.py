@@ -10,6 +10,7 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.finding import Evidence
+from kernel_lsp.findings.measured import occupancy_is_fine
 from kernel_lsp.hardware.profile import HwProfile, SmLimits
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, launch_shape
 from kernel_lsp.model.occupancy import occupancy
@@ -92,6 +93,8 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
             continue  # registers may still rise: neither the limiter nor the number is final
         worst = _worst_launch(kernel)
         if worst is None or not 0 < worst.occupancy.theoretical < text.thresholds["quiet_from_fraction"]:
+            continue
+        if occupancy_is_fine(kernel, worst):
             continue
         yield _draft(facts, text, kernel, worst, facts.gpu.profile)
 

@@ -8,6 +8,7 @@ from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
+from kernel_lsp.findings.measured import occupancy_is_fine
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.occupancy import Cliff
 
@@ -16,6 +17,8 @@ def _near_step(kernel: KernelAnalysis, thresholds: Mapping[str, float]) -> tuple
     found = []
     for analysis in kernel.judged_launches:
         if wording.is_conditional(analysis, kernel.binary.resources) or not analysis.occupancy.blocks_per_sm:
+            continue
+        if occupancy_is_fine(kernel, analysis):
             continue
         up = wording.nearest(analysis.cliffs, "registers", "up")
         is_occupied = analysis.occupancy.theoretical >= thresholds["occupied_from_fraction"]

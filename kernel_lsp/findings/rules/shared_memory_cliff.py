@@ -9,6 +9,7 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.finding import Severity
+from kernel_lsp.findings.measured import occupancy_is_fine
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 
 
@@ -24,6 +25,8 @@ def _draft(facts: Facts, text: RuleText, kernel: KernelAnalysis, analysis: Launc
         values["more"] = str(up.blocks_per_sm)
         # Halved residency for a few bytes is worth a squiggle; a seventh block instead of a sixth is not.
         severity = text.severity if up.blocks_per_sm >= 2 * occupancy.blocks_per_sm else "information"
+        if occupancy_is_fine(kernel, analysis):
+            severity = "hint"  # the edge is there, and the measured launch loses nothing by it
         badness = 1 + (up.blocks_per_sm - occupancy.blocks_per_sm) / up.blocks_per_sm
     elif down and 0 < 2 * down.blocks_per_sm <= occupancy.blocks_per_sm:
         # `to_value` is the first size past the edge; the last one that still keeps the blocks is a byte below.

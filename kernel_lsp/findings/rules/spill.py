@@ -9,6 +9,7 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, exact, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.local_places import access_places
+from kernel_lsp.findings.measured import leaves_local_memory_alone
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.line_sass import local_lines
 from kernel_lsp.model.register_budget import largest_register_count
@@ -51,6 +52,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         if not stores and not loads:
             continue
         variant = _variant(facts, kernel)
+        is_idle = leaves_local_memory_alone(kernel)
         yield kernel_draft(
             text,
             facts,
@@ -61,8 +63,9 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 registers=resources.registers,
                 bound=wording.launch_bounds(resources) or f"-maxrregcount={facts.register_limit}",
             ),
-            advice=_advice(facts, text, kernel, variant),
+            advice=text.advice["untouched"] if is_idle else _advice(facts, text, kernel, variant),
             badness=stores + loads,
+            severity="hint" if is_idle else None,
             evidence=(
                 exact("spill_store_bytes", stores, "bytes", "cubin"),
                 exact("spill_load_bytes", loads, "bytes", "cubin"),

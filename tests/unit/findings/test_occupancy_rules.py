@@ -4,6 +4,7 @@ sm_86 has 65,536 registers, 48 warps, 16 blocks and 102,400 B of shared memory p
 from __future__ import annotations
 
 from kernel_lsp.findings.finding import Finding
+from kernel_lsp.model.launch import Launch
 from tests.unit.kernel_values import analysed, gpu, kernel, launch
 
 
@@ -167,3 +168,11 @@ def test_the_worst_of_several_launches_is_told_once() -> None:
     file = analysed([kernel(registers=96)], {"gemm": [launch(256), launch(64, where="gemm.cu:50")]})
     # 64 threads: 2 warps; 20 warps hold 10 blocks = 42 %; 256 threads: 16 warps = 33 %.
     assert "33 % occupancy" in only(file.findings, "KL101").message
+
+
+def test_a_measured_launch_of_the_required_size_did_start_in_another_shape() -> None:
+    fixed = kernel(max_block=(768, 1, 1), required_block=(768, 1, 1))
+    ran = Launch((32, 24, 1), None, 0, None, "profile", "report.ncu-rep")
+    assert analysed([fixed], {"gemm": [ran]}).findings == ()  # two blocks of 24 warps: full
+    planned = Launch((32, 24, 1), None, 0, None, "source", "gemm.cu:41")
+    assert [f.code for f in analysed([fixed], {"gemm": [planned]}).findings] == ["KL140"]

@@ -1,0 +1,50 @@
+"""Turns a launch's speed of light into the unit that is at its peak, where one is.
+
+There warps wait for that unit, and more warps or fewer stalls change nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from kernel_lsp.ncu.kernel_profile import KernelProfile
+from kernel_lsp.ncu.reading import memory_unit, reading_table
+
+_PIPE = re.compile(r"__(?:inst_executed_)?pipe_([a-z0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The unit that is at its peak as far as kernels get, in words ("DRAM", "L2", "ALU pipe"), and percent of it.
+
+    `side` is the throughput that it makes; the load/store pipe belongs to SM throughput, and to memory by what helps.
+    """
+
+    side: Literal["sm", "memory"]
+    unit: str
+    pct: float
+    next_step: str
+
+
+def roof(profile: KernelProfile) -> Roof | None:
+    """The side of the speed of light that is at its peak (`roof_pct`); None: neither, or not known."""
+    sm, memory, least = profile.sol.sm, profile.sol.memory, reading_table()["thresholds"]["roof_pct"]
+    if max(sm or 0.0, memory or 0.0) < least:
+        return None
+    readings = reading_table()["readings"]
+    if sm is not None and (memory is None or sm >= memory):
+        pipe = _pipe(profile)
+        kind = "memory_path" if pipe in reading_table()["memory_pipes"] else "compute"
+        words = reading_table()["pipe_words"].get(pipe, pipe.upper()) + " pipe" if pipe else "SM"
+        return Roof("sm", words, sm, readings[kind]["next"])
+    unit = memory_unit(profile)
+    return Roof("memory", unit, memory or 0.0, readings["dram" if unit == "DRAM" else "memory_path"]["next"])
+
+
+def _pipe(profile: KernelProfile) -> str | None:
+    """The pipe that makes SM throughput what it is: "alu", "fma"; None: another part of the SM, or not told."""
+    parts = profile.sol.sm_parts
+    found = _PIPE.search(parts[0].metric) if parts else None
+    return found[1] if found else None
