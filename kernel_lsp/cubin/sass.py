@@ -62,6 +62,7 @@ class CodeFunction:
     name: str
     start: int  # rows
     stop: int
+    is_kernel: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +330,14 @@ class _Decoder:
 
     def _functions(self, section: Section, start: int, stop: int, padding: int) -> tuple[CodeFunction, ...]:
         heads = {
-            start + symbol.value // INSTRUCTION_BYTES: symbol.name
+            start + symbol.value // INSTRUCTION_BYTES: (symbol.name, symbol.is_kernel)
             for symbol in self._elf.symbols
             if symbol.is_function and symbol.section == section.index
         }
-        heads.setdefault(start, section.name[6:])
+        heads.setdefault(start, (section.name[6:], False))
         rows = sorted(row for row in heads if start <= row < stop)
         ends = [*rows[1:], max(padding, rows[-1])]
-        return tuple(CodeFunction(heads[row], row, end) for row, end in zip(rows, ends, strict=True))
+        return tuple(CodeFunction(heads[row][0], row, end, heads[row][1]) for row, end in zip(rows, ends, strict=True))
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from kernel_lsp.lsp.names import STATUS
 if TYPE_CHECKING:
     from kernel_lsp.lsp.server import KernelLspServer
     from kernel_lsp.session.documents import OpenDocument
+    from kernel_lsp.session.outcome import FileOutcome
 
 
 def status_of(document: OpenDocument, state: str) -> dict[str, Any]:
@@ -25,7 +26,14 @@ def status_of(document: OpenDocument, state: str) -> dict[str, Any]:
         "arch": outcome.command.arch if outcome is not None and outcome.command is not None else None,
         "lastBuild": outcome.ended_at.isoformat() if outcome is not None else None,
         "instructions": outcome is not None and outcome is document.coded,
+        "instructionsWhy": _why_no_instructions(outcome),
     }
+
+
+def _why_no_instructions(outcome: FileOutcome | None) -> str:
+    """Why the latest build's instructions are not shown (yet); "" where they are, or where there are no kernels."""
+    kernels = outcome.analysis.kernels if outcome is not None and outcome.analysis is not None else ()
+    return next((kernel.sass_why for kernel in kernels if kernel.sass_why), "")
 
 
 def send_status(server: KernelLspServer, document: OpenDocument, state: str) -> None:

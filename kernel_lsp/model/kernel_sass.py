@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from kernel_lsp.cubin.block_barriers import needless_barriers
 from kernel_lsp.cubin.branch_targets import indirect_branch_targets
 from kernel_lsp.cubin.elf import CubinElf, read_elf
 from kernel_lsp.cubin.flow import Flow, control_flow
@@ -69,6 +70,11 @@ class KernelSass:
     def waits(self) -> tuple[Wait, ...]:
         """Which instructions each wait for a scoreboard is for; worked out when first asked for."""
         return barrier_waits(self.sass, self.flow) if self.mix is not None else ()
+
+    @cached_property
+    def needless_barriers(self) -> tuple[int, ...]:
+        """Rows of block barriers that order no two memory accesses; worked out when first asked for."""
+        return needless_barriers(self.sass, self.flow) if self.mix is not None else ()
 
     @property
     def peak_frames(self) -> tuple[Frame, ...]:

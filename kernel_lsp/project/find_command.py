@@ -46,12 +46,14 @@ def find_command(
     trusted: bool = False,
     environment: Mapping[str, str] | None = None,
     open_texts: Mapping[Path, str] | None = None,
+    readers: Sequence[Path] = (),
 ) -> BuildCommand:
     """The command for one absolute path. Never raises for what a project file holds; notes say what was wrong.
 
     `environment` is the user's (NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, TORCH_EXTENSIONS_DIR are read); the build
     must take the two NVCC variables out of nvcc's own environment, their words are in `flags` already.
     `open_texts` are the editor's texts, by path: sources that are open are preferred as includers of a header.
+    `readers` are sources whose builds are known to hold the document, whatever their #include lines say.
     """
     preferences = preferences or CommandPreferences()
     sources = FlagSources(files, preferences, config, tuple(workspace_roots), trusted, environment or {})
@@ -63,6 +65,7 @@ def find_command(
         config,
         trusted,
         {str(path): text for path, text in (open_texts or {}).items()},
+        tuple(readers),
         files.includes,
     )
     return finder.command()
@@ -80,6 +83,7 @@ class _Finder:
         config: ProjectConfig | None,
         trusted: bool,
         open_texts: Mapping[str, str],
+        readers: tuple[Path, ...],
         includes: IncludeIndex,
     ) -> None:
         self._document = document
@@ -89,6 +93,7 @@ class _Finder:
         self._config = config
         self._trusted = trusted
         self._open_texts = open_texts
+        self._readers = readers
         self._includes = includes
 
     def command(self) -> BuildCommand:
@@ -145,7 +150,8 @@ class _Finder:
         found = found_among(known)
         if not found and document.suffix != CUDA_SUFFIX:
             found = found_among(sorted(set(cuda_sources_near(document, self._sources.roots)) - set(known)))
-        return found
+        opened = [source for source in found if str(source) in self._open_texts]
+        return tuple(dict.fromkeys((*opened, *self._readers, *found)))
 
     def _built_through(self, includers: tuple[Path, ...]) -> BuildCommand:
         source, sources = includers[0], self._sources

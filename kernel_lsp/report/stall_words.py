@@ -1,4 +1,4 @@
-"""Stall counts in words: how far apart a line's arithmetic stands, what ptxas usually leaves, what the pipe needs."""
+"""Waiting in words: how far apart a line's arithmetic stands and what ptxas and the pipe ask for; needless barriers."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[
         said += f", or {usual.dependent} before one that needs the result" if usual.dependent else ""
         found.append(said + _pipe(opcode, gap, profile))
     return found[:MOST_SENTENCES]
+
+
+def barrier_sentences(kernel: KernelSass, rows: Rows) -> list[str]:
+    """A sentence where barriers among the rows order nothing."""
+    every = [row for row in rows.tolist() if kernel.sass.opcode(row).family == "BAR"]
+    needless = set(kernel.needless_barriers).intersection(every)
+    if not needless:
+        return []
+    which = "The barrier orders" if len(every) == 1 else f"{len(needless)} of {len(every)} barriers order"
+    it, stands = ("it", "the last barrier") if len(needless) == 1 else ("them", "the last other barrier")
+    return [
+        f"{which} nothing: from {stands} to the next, no memory is used on both sides of {it} and written on one. "
+        f"Without {it} the results are the same, where all threads of the block meet there as __syncthreads() requires."
+    ]
 
 
 def _gaps(kernel: KernelSass, rows: list[int]) -> list[int]:

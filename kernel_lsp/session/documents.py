@@ -12,6 +12,8 @@ from kernel_lsp.source.remap import LineMap
 if TYPE_CHECKING:
     from kernel_lsp.ncu.measured_report import MeasuredReport
 
+READING_STOPPED = "reading the instructions was stopped; a save reads them again"
+
 
 @dataclass(slots=True)
 class OpenDocument:
@@ -60,3 +62,8 @@ class OpenDocument:
             self.good = outcome
             if not outcome.more_to_come:
                 self.coded = outcome if outcome.analysis.has_sass else None
+
+    def reading_stopped(self) -> None:
+        """The instructions of the latest outcome will not come, and it says so; older ones stay."""
+        if self.last is not None and self.last.more_to_come:
+            self.last = self.good = self.last.without_instructions(READING_STOPPED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ class PipelineRequest:
     roots: tuple[Path, ...] = ()
     trusted: bool = True
     open_texts: tuple[tuple[Path, str], ...] = ()  # what the editor has open
+    readers: tuple[Path, ...] = ()  # sources whose builds are known to hold the document
     explicit_flags: tuple[str, ...] | None = None  # command line: `-- FLAGS`
     launch: Launch | None = None  # command line: --block (with --dynamic-shared)
     dynamic_shared_bytes: int | None = None  # command line: --dynamic-shared alone, for the launches that are known
@@ -64,6 +65,13 @@ class FileOutcome:
     def depends_on(self, changed: Set[str]) -> bool:
         """Whether one of these real paths was read. Links are resolved here: a change is rarer than a save."""
         return any(real_path(file) in changed for file in self.reads)
+
+    def without_instructions(self, why: str) -> FileOutcome:
+        """The same where the instructions that were to come will not."""
+        if self.analysis is None:
+            return replace(self, more_to_come=False)
+        kernels = tuple(replace(kernel, sass_why=why) for kernel in self.analysis.kernels)
+        return replace(self, analysis=replace(self.analysis, kernels=kernels), more_to_come=False)
 
     @property
     def summary(self) -> str:

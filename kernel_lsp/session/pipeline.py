@@ -269,6 +269,7 @@ class Pipeline:
             trusted=request.trusted,
             environment=self._environment,
             open_texts=dict(request.open_texts),
+            readers=request.readers,
         )
         problems = list(config.problems) if config is not None else []
         launcher, problem = find_launcher(request.settings.build_launcher, self._environment, request.roots)

@@ -19,6 +19,7 @@ from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.published import FilePublication, PublishedFindings
+from kernel_lsp.session.readers import lacks_source, readers_of
 from kernel_lsp.session.remapped import remapped_findings
 from kernel_lsp.session.scheduler import Scheduler
 from kernel_lsp.session.session_reports import SessionReports
@@ -203,6 +204,7 @@ class AnalysisSession:
             timer.cancel()
         await self.reports.end()
         await self._scheduler.close()
+        self._reading.clear()
         for reading in self._to_end:
             reading.cancel()
         await asyncio.gather(*self._to_end, return_exceptions=True)
@@ -300,6 +302,7 @@ class AnalysisSession:
                     roots=self.roots,
                     trusted=self.trusted,
                     open_texts=tuple((d.path, d.text) for d in self._documents.values() if d.path is not None),
+                    readers=readers_of(document.path, self._documents.values()) if document.path else (),
                     reports=reports,
                     launches=self.reports.chosen(key),
                 )
@@ -338,6 +341,9 @@ class AnalysisSession:
                 self._accept(key, document, outcome, is_first=False)
                 self._listener.instructions_read(document)
         except asyncio.CancelledError:
+            if self._reading.get(key) is asyncio.current_task():  # by the user: the session takes it out first
+                document.reading_stopped()
+                self._listener.instructions_read(document)
             raise
         except Exception:
             logger.exception("the instructions of %s could not be read", key)
@@ -348,6 +354,9 @@ class AnalysisSession:
 
     def _accept(self, key: str, document: OpenDocument, outcome: FileOutcome, *, is_first: bool) -> None:
         document.accept(outcome)
+        for other_key, other in self._documents.items():
+            if lacks_source(other) and other.path is not None and readers_of(other.path, [document]):
+                self.analyse_again(other_key)
         self._publish(key, document, even_if_unchanged=is_first)
         for text in outcome.notices:
             self.say_once(text)

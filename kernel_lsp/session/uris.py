@@ -45,8 +45,8 @@ def real_path(path: str | Path) -> str:
 
 
 def is_cuda_source(uri: str, language_id: str) -> bool:
-    """Whether a document is ours to analyse: by extension, and by language for buffers without one."""
+    """Whether a document is ours to analyse: by extension, and by language for headers and buffers without one."""
     suffix = PurePosixPath(unquote(uri)).suffix.lower()
     if suffix in (".cu", ".cuh"):
         return True
-    return language_id in ("cuda", "cuda-cpp") and suffix not in (".h", ".hpp", ".c", ".cpp", ".cc", ".py", ".hip")
+    return language_id in ("cuda", "cuda-cpp") and suffix not in (".c", ".cpp", ".cc", ".cxx", ".py", ".hip")

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lsprotocol import types
 
 from tests.e2e.conftest import KernelClient
@@ -24,6 +25,12 @@ HEADER = """#pragma once
 __device__ __forceinline__ float load(const float* x, int i)
 {
     return x[i];
+}
+"""
+LOAD_TWICE = """
+__device__ __forceinline__ float twice(const float* x, int i)
+{
+    return 2.0f * load(x, i);
 }
 """
 
@@ -84,6 +91,57 @@ async def test_hover_in_a_header_is_that_of_the_file_that_includes_it(client: Ke
     text = await hover_text(client, uri, 4, 4)
     assert "**l.4** in pair" in text
     assert "inlined into pair.cu:6" in text
+
+
+@pytest.mark.parametrize("name", ["load.cuh", "load.h", "load.hpp", "load.inl"])
+async def test_a_header_alone_shows_its_instructions(client: KernelClient, tmp_path: Path, name: str) -> None:
+    """Its own, and those of functions inlined into it; through the source on disk that includes it."""
+    header = tmp_path / name
+    header.write_text(HEADER + LOAD_TWICE)
+    (tmp_path / "pair.cu").write_text(TWO_LOADS.replace("load.cuh", name).replace("load(x, at[i])", "twice(x, at[i])"))
+    uri = client.open(header)
+    await instructions(client, uri)
+    own = await hover_text(client, uri, 4, 4)
+    assert "**l.4** in pair: " in own
+    assert "1 LDG.E" in own
+    assert "inlined into l.9 <- pair.cu:6" in own
+    caller = await hover_text(client, uri, 9, 4)
+    assert "l.4 (load)" in caller
+    assert "inlined into pair.cu:6" in caller
+    assert await hover_text(client, uri, 1, 0) == ""
+
+
+async def test_a_header_that_only_the_compiler_finds(client: KernelClient, tmp_path: Path) -> None:
+    """Its name stands in a macro: nothing includes it as far as the texts tell, until a build has read it."""
+    header, source = tmp_path / "load.cuh", tmp_path / "pair.cu"
+    header.write_text(HEADER)
+    source.write_text(TWO_LOADS.replace('#include "load.cuh"', '#define LOAD "load.cuh"\n#include LOAD'))
+    uri = client.open(header)
+    await client.wait_until(lambda: "KL902" in [d.code for d in client.diagnostics.get(uri, ())], "no source is found")
+    client.open(source)
+    await instructions(client, uri)
+    assert "inlined into pair.cu:7" in await hover_text(client, uri, 4, 4)
+    assert "KL902" not in [d.code for d in client.diagnostics[uri]]
+
+
+async def test_generated_code_shows_on_the_lines_it_was_made_from(client: KernelClient, tmp_path: Path) -> None:
+    """`#line` names another file, by a path as generators write it: from the folder of the build.
+
+    (On another line than the one before it: ptxas leaves out a change of the file alone.)
+    """
+    template, source = tmp_path / "templates" / "scale.cuh", tmp_path / "scale.cu"
+    template.parent.mkdir()
+    template.write_text("// The kernel's body.\n\n\n\n\n\n    x[i] = x[i] * 3.0f;\n")
+    source.write_text(
+        "__global__ void scale(float* x)\n{\n    int i = threadIdx.x;\n"
+        '#line 7 "templates/scale.cuh"\n    x[i] = x[i] * 3.0f;\n#line 6 "scale.cu"\n}\n'
+    )
+    uri = client.open(template)
+    client.open(source)
+    await instructions(client, uri)
+    text = await hover_text(client, uri, 7, 4)
+    assert "**l.7** in scale: " in text
+    assert "1 LDG.E  1 STG.E" in text
 
 
 async def test_spills_end_their_lines_with_a_hint_that_follows_edits(client: KernelClient, tmp_path: Path) -> None:

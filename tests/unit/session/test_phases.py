@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kernel_lsp.findings.finding import Finding
+from kernel_lsp.lsp.status import status_of
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
@@ -28,6 +29,7 @@ class Listener:
     def __init__(self) -> None:
         self.published: list[FilePublication] = []
         self.ended: list[FileOutcome | None] = []
+        self.readings: list[asyncio.Task[object]] = []
         self.read: list[OpenDocument] = []
         self.notices: list[str] = []
 
@@ -41,7 +43,7 @@ class Listener:
         self.ended.append(outcome)
 
     def reading_started(self, document: OpenDocument, reading: asyncio.Task[object]) -> None:
-        """Nothing to keep."""
+        self.readings.append(reading)
 
     def instructions_read(self, document: OpenDocument) -> None:
         self.read.append(document)
@@ -147,6 +149,37 @@ async def test_instructions_are_added_to_the_same_document_once(tmp_path: Path, 
     findings: tuple[Finding, ...] = own[0].findings
     assert findings == document.last.findings if document.last else False
     assert listener.notices == []
+    await session.end()
+
+
+async def test_a_stopped_reading_says_so_and_a_save_reads_again(
+    tmp_path: Path, pipeline: Pipeline, slow_nvdisasm: Path
+) -> None:
+    path, listener = tmp_path / "k.cu", Listener()
+    session = AnalysisSession(pipeline, listener)
+    session.settings = Settings(arch="sm_86")
+    path.write_text(f"// five\n{TEXT}")
+    session.open(path.as_uri(), 1, path.read_text())
+    pids = slow_nvdisasm / "pids"
+    await until(lambda: pids.exists() and pids.read_text().strip())
+    document = session.document(path.as_uri())
+    assert document is not None
+    assert document.last is not None
+    assert status_of(document, "idle")["instructionsWhy"] == "the instructions are being read"
+    listener.readings[0].cancel()
+    await until(lambda: listener.read)
+    stopped = status_of(document, "idle")
+    assert (stopped["state"], stopped["instructions"]) == ("idle", False)
+    assert stopped["instructionsWhy"] == "reading the instructions was stopped; a save reads them again"
+    assert not document.last.more_to_come
+    assert document.last is document.good
+    await until(lambda: not Path(f"/proc/{int(pids.read_text())}").exists())
+    (slow_nvdisasm / "go").touch()
+    path.write_text(f"// five and a half\n{TEXT}")
+    session.save(path.as_uri())
+    await until(lambda: len(listener.read) == 2)
+    assert document.coded is document.last
+    assert status_of(document, "idle")["instructionsWhy"] == ""
     await session.end()
 
 
