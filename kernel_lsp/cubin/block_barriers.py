@@ -3,8 +3,9 @@
 A barrier of all threads (BAR.SYNC 0, `__syncthreads()`) is needed where something before it, back to the last barrier
 on any path, and something behind it, up to the next one, may touch the same memory and one of the two writes. Shared
 and global memory never overlap; whatever is not plainly one of them (generic accesses, asynchronous copies and their
-waits, fences, calls) counts as touching everything, and beside a read of a clock a barrier is always needed. Kernels with barriers of part of a block,
-mbarriers, clusters, TMA, warpgroups or tensor memory are left out, and those whose branches are not all known.
+waits, fences, calls) counts as touching everything, and beside a read of a clock a barrier is always needed. Kernels
+with barriers of part of a block, mbarriers, clusters, TMA, warpgroups or tensor memory are left out, and those whose
+branches are not all known.
 
 The answer holds under the rule of `__syncthreads()`: all threads of the block meet at the same barrier. Its barriers
 can be left out together: each is found with the others gone, those in the deepest loops first.
