@@ -23,7 +23,7 @@ TERM_GRACE_S = 0.3  # between SIGTERM and SIGKILL; nvcc removes its files on SIG
 REAP_LIMIT_S = 1.0  # a process in an uninterruptible wait cannot be waited for
 PIPE_GRACE_S = 1.0  # for a grandchild that still holds the pipes after the process itself has ended
 RUNAWAY_OUTPUT_BYTES = 64 << 20  # more than this and the limit is no compiler talking: the run is ended
-_CHUNK_BYTES = 64 << 10
+RUN_VARIABLE = "KERNEL_LSP_RUN"  # names the run folder to programs whose TMPDIR is the user's own
 
 Ending = Literal["exited", "not started", "timeout", "runaway output"]
 
@@ -93,15 +93,17 @@ async def run(
 
 
 def end_left_over(folder: Path) -> int:
-    """Kill what a server that was itself killed left running: processes whose TMPDIR lies in `folder` (Linux only).
+    """Kill what a server that was itself killed left running in its run folders below `folder` (Linux only).
 
-    Returns how many. The environment is what tells them apart: numbers of processes are used again.
+    Returns how many. The environment is what tells them apart (TMPDIR of a compiler, RUN_VARIABLE of the user's
+    programs): numbers of processes are used again.
     """
     n_killed = 0
-    mark = b"\0TMPDIR=" + os.fsencode(folder) + os.sep.encode()
+    marks = [f"\0{name}=".encode() + os.fsencode(folder) + os.sep.encode() for name in ("TMPDIR", RUN_VARIABLE)]
     for entry in Path("/proc").glob("[0-9]*") if sys.platform == "linux" else ():
         with contextlib.suppress(OSError):  # another user's, or gone
-            if mark in b"\0" + (entry / "environ").read_bytes():
+            environment = b"\0" + (entry / "environ").read_bytes()
+            if any(mark in environment for mark in marks):
                 os.kill(int(entry.name), signal.SIGKILL)
                 n_killed += 1
     return n_killed

@@ -1,4 +1,4 @@
-"""Code actions: write the bottleneck report of a kernel or the file, open a kernel's instructions beside the source."""
+"""Code actions: write a report, open a kernel's instructions beside the source, profile it, run the benchmark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lsprotocol import types
 
-from kernel_lsp.lsp.names import OPEN_SASS, WRITE_REPORT
+from kernel_lsp.lsp.names import BENCHMARK, OPEN_SASS, PROFILE, WRITE_REPORT
 from kernel_lsp.lsp.placed import placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
@@ -29,8 +29,13 @@ def code_actions(server: KernelLspServer, params: types.CodeActionParams) -> lis
     is_asked = params.context.trigger_kind != types.CodeActionTriggerKind.Automatic  # no light bulb on every line
     if is_asked:
         actions.append(_report(kind, "Write bottleneck report of this file", document.uri, None))
-    if server.opens_sass and (here or is_asked):
-        actions += [_sass(kind, kernel, document.uri) for kernel in _kernels_at(document, line)]
+    kernels = _kernels_at(document, line) if here or is_asked else []
+    if server.opens_sass:
+        actions += [_of_kernel(kind, "Open SASS of", OPEN_SASS, kernel, document.uri) for kernel in kernels]
+    if server.session.trusted:  # else it would only be refused
+        actions += [_of_kernel(kind, "Profile", PROFILE, kernel, document.uri) for kernel in kernels or here]
+        if is_asked and server.session.settings.benchmark_command:
+            actions.append(_action(kind, "Run the benchmark", BENCHMARK, [document.uri]))
     return actions
 
 
@@ -49,10 +54,16 @@ def _kernels_at(document: OpenDocument, line: int) -> list[KernelAnalysis]:
     ][:MOST_KERNELS]
 
 
-def _sass(kind: types.CodeActionKind, kernel: KernelAnalysis, uri: str) -> types.CodeAction:
-    title = f"Open SASS of {kernel.binary.short_name}"
-    command = types.Command(title=title, command=OPEN_SASS, arguments=[uri, kernel.binary.mangled])
-    return types.CodeAction(title=title, kind=kind, command=command)
+def _of_kernel(
+    kind: types.CodeActionKind, verb: str, command: str, kernel: KernelAnalysis, uri: str
+) -> types.CodeAction:
+    return _action(kind, f"{verb} {kernel.binary.short_name}", command, [uri, kernel.binary.mangled])
+
+
+def _action(kind: types.CodeActionKind, title: str, command: str, arguments: list[str | None]) -> types.CodeAction:
+    return types.CodeAction(
+        title=title, kind=kind, command=types.Command(title=title, command=command, arguments=arguments)
+    )
 
 
 def _kind(only: Sequence[types.CodeActionKind | str] | None) -> types.CodeActionKind | None:
@@ -67,8 +78,4 @@ def _kind(only: Sequence[types.CodeActionKind | str] | None) -> types.CodeAction
 
 
 def _report(kind: types.CodeActionKind, title: str, uri: str, mangled: str | None) -> types.CodeAction:
-    return types.CodeAction(
-        title=title,
-        kind=kind,
-        command=types.Command(title=title, command=WRITE_REPORT, arguments=[uri, mangled]),
-    )
+    return _action(kind, title, WRITE_REPORT, [uri, mangled])

@@ -10,7 +10,7 @@ from typing import Any
 from lsprotocol import types
 
 from kernel_lsp.lsp import lifecycle
-from kernel_lsp.lsp.names import GPUS, REBUILD, SASS, WRITE_REPORT
+from kernel_lsp.lsp.names import BENCHMARK, GPUS, PROFILE, REBUILD, SASS, WRITE_REPORT
 from kernel_lsp.lsp.server import KernelLspServer
 
 
@@ -82,6 +82,18 @@ def _register_features(server: KernelLspServer) -> None:
         from kernel_lsp.lsp import commands
 
         commands.write_report(server, *arguments[:2])
+
+    @server.command(PROFILE)
+    def profile(*arguments: Any) -> None:
+        from kernel_lsp.lsp import gpu_commands
+
+        gpu_commands.profile_kernel(server, *arguments[:2])
+
+    @server.command(BENCHMARK)
+    def benchmark(*arguments: Any) -> None:
+        from kernel_lsp.lsp import gpu_commands
+
+        gpu_commands.benchmark(server, *arguments[:1])
 
     @server.command(REBUILD)
     def rebuild(*arguments: Any) -> None:

@@ -1,6 +1,8 @@
 """Names of our own in the protocol: commands, requests, notifications."""
 
 WRITE_REPORT = "kernelLsp.writeReport"
+PROFILE = "kernelLsp.profileKernel"
+BENCHMARK = "kernelLsp.benchmark"
 REBUILD = "kernelLsp.rebuild"
 GPUS = "kernelLsp/gpus"
 STATUS = "kernelLsp/status"

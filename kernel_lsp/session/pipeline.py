@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kernel_lsp.build.ncu_reader import ReportReader
     from kernel_lsp.ncu.measured_report import MeasuredReport
     from kernel_lsp.ncu.placement import Fit
+    from kernel_lsp.session.gpu_runs import GpuRuns
     from kernel_lsp.session.report_kernels import MeasuredDevice
 
 DEFAULT_GPU = "RTX 3070 Ti"
@@ -67,6 +68,7 @@ class Pipeline:
         self._gpu: asyncio.Task[Gpu | None] | None = None
         self._instructions = InstructionReader(self._environment)
         self._measuring = Measuring()
+        self._gpu_runs: GpuRuns | None = None
         self._reports: ReportReader | None = None
         # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
         # files are shared between analyses.
@@ -129,6 +131,27 @@ class Pipeline:
         if built.cubin is None:
             return await loop.run_in_executor(self._thread, conclude, NO_CODE)
         return _Built(built.linked or built.cubin, toolchain, conclude)
+
+    @property
+    def gpu_runs(self) -> GpuRuns:
+        """What runs programs of the user's settings; made at the first use."""
+        if self._gpu_runs is None:
+            from kernel_lsp.session.gpu_runs import GpuRuns
+
+            self._gpu_runs = GpuRuns(self._store, self._environment)
+        return self._gpu_runs
+
+    def kept_reports(self, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The folders with the reports of profiles that were run for these workspace folders."""
+        from kernel_lsp.build.kept_reports import reports_folder
+
+        folder = self._store.folder
+        return () if folder is None else tuple(reports_folder(folder, root) for root in roots)
+
+    async def end_gpu_runs(self) -> None:
+        """Stop them; no process is left."""
+        if self._gpu_runs is not None:
+            await self._gpu_runs.end()
 
     def close(self) -> None:
         """Remove temporary folders and end the thread."""

@@ -28,6 +28,7 @@ from kernel_lsp.session.uris import path_of, real_path, uri_key
 
 if TYPE_CHECKING:
     from kernel_lsp.ncu.measured_report import MeasuredReport
+    from kernel_lsp.session.gpu_runs import GpuRuns
 
 logger = logging.getLogger(__name__)
 
@@ -202,6 +203,7 @@ class AnalysisSession:
         """Stop all runs and wait until nothing of them is left."""
         for timer in self._typing.values():
             timer.cancel()
+        await self._pipeline.end_gpu_runs()
         await self.reports.end()
         await self._scheduler.close()
         self._reading.clear()
@@ -211,6 +213,11 @@ class AnalysisSession:
         self._pipeline.close()
 
     # --- what the client asks --------------------------------------------------------------------------------------
+
+    @property
+    def gpu_runs(self) -> GpuRuns:
+        """Profiles and benchmarks with programs of the user's settings."""
+        return self._pipeline.gpu_runs
 
     def document(self, uri: str) -> OpenDocument | None:
         """The open document of a URI in any spelling."""
@@ -237,7 +244,8 @@ class AnalysisSession:
     # --- reports of Nsight Compute ---------------------------------------------------------------------------------
 
     def _use_reports(self) -> None:
-        self.reports.use(self.settings, self.roots, trusted=self.trusted)
+        kept = self._pipeline.kept_reports(self.roots)
+        self.reports.use(self.settings, self.roots, trusted=self.trusted, kept=kept)
 
     def _look_at_reports(self) -> None:
         self.reports.shelf.look(search=not self.watches_files)

@@ -63,13 +63,16 @@ class SessionReports:
 
     # --- where reports are -----------------------------------------------------------------------------------------
 
-    def use(self, settings: Settings, roots: tuple[Path, ...], *, trusted: bool) -> None:
-        """Take reports from where the settings say. Nothing is read before a document is open."""
+    def use(self, settings: Settings, roots: tuple[Path, ...], *, trusted: bool, kept: tuple[Path, ...] = ()) -> None:
+        """Take reports from where the settings say. Nothing is read before a document is open.
+
+        `kept`: folders with those of profile commands.
+        """
         if not self._documents:
             return
         self.shelf.use(
             ReportPlaces(
-                searched=roots if trusted and settings.reports_enable else (),
+                searched=(*roots, *kept) if trusted and settings.reports_enable else (),
                 names=settings.reports_paths,
                 names_from=roots,
                 added=self._added,

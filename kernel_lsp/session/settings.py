@@ -6,6 +6,7 @@ manifest and the docs page are checked against `DECLARED`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -37,6 +38,16 @@ class Settings:
     inlay_hints_enable: bool = True
     reports_enable: bool = True
     reports_paths: tuple[str, ...] = ()
+    profile_command: tuple[str, ...] = ("ncu",)
+    profile_program: tuple[str, ...] = ()
+    profile_fetch: tuple[str, ...] = ()
+    profile_launch_skip: int = 0
+    profile_launch_count: int = 1
+    benchmark_command: tuple[str, ...] = ()
+    benchmark_sizes: tuple[str, ...] = ()
+    benchmark_pattern: str = "json"
+    benchmark_warmup: int = 1
+    benchmark_runs: int = 3
     severity: tuple[tuple[str, str], ...] = ()  # (code, severity) pairs, sorted
 
 
@@ -80,6 +91,17 @@ def _whole(low: int, high: int) -> Callable[[object], int]:
     return check
 
 
+def _pattern(value: object) -> str:
+    from kernel_lsp.model.benchmark_times import BenchmarkOutputError, compiled  # not with every start
+
+    text = _text(value)
+    try:
+        compiled(text)
+    except BenchmarkOutputError as error:
+        raise _InvalidValueError(str(error)) from error
+    return text
+
+
 def _severities(value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
         raise _InvalidValueError(f'expected an object such as {{"KL101": "hint"}}, got {value!r}')
@@ -115,6 +137,21 @@ def _tool(name: str) -> Declared:
         "machine-overridable",
         f"Path of `{name}`. Empty: found through CUDA_HOME, PATH, the usual places, the server's environment.",
     )
+
+
+def _program(name: str, doc: str) -> Declared:
+    """Words of a program that is run: never taken from a workspace that is not trusted."""
+    return Declared(name, _field(name), _words, _WORDS, "machine-overridable", doc)
+
+
+def _number(name: str, low: int, high: int, doc: str) -> Declared:
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return Declared(name, _field(name), _whole(low, high), schema, "resource", doc)
+
+
+def _field(name: str) -> str:
+    """`profile.launchSkip` -> `profile_launch_skip`."""
+    return re.sub(r"\.|(?=[A-Z])", "_", name).lower()
 
 
 DECLARED: tuple[Declared, ...] = (
@@ -217,6 +254,40 @@ DECLARED: tuple[Declared, ...] = (
         "Reports, CSV pages of ncu, or folders of reports to read besides those of the workspace. Relative paths count "
         "from a workspace folder.",
     ),
+    _program(
+        "profile.command",
+        "Command that runs ncu; the options for the kernel and then `profile.program` are put after it. For a GPU "
+        'elsewhere: `["ssh", "-tt", "gpuhost", "ncu"]`, `["srun", "--gres=gpu:1", "ncu"]`.',
+    ),
+    _program(
+        "profile.program",
+        'Program that launches the kernel, with its arguments, for example `["./build/app", "1024"]`. It runs in the '
+        "workspace folder. Build it with `-lineinfo`, so that what is measured finds its lines.",
+    ),
+    _program(
+        "profile.fetch",
+        "Command that copies the report here where ncu does not write to this machine's files, for example "
+        '`["scp", "gpuhost:{remote}", "{local}"]`.',
+    ),
+    _number("profile.launchSkip", 0, 1_000_000, "Launches of the kernel that are passed over before it is profiled."),
+    _number("profile.launchCount", 1, 1_000, "Launches of the kernel that are profiled."),
+    _program(
+        "benchmark.command",
+        "Program, with its arguments, that prints times of CUDA events. `{size}` in them stands for each of "
+        "`benchmark.sizes`.",
+    ),
+    _program("benchmark.sizes", 'Problem sizes that the benchmark is run with, for example `["1024", "4096"]`.'),
+    Declared(
+        "benchmark.pattern",
+        "benchmark_pattern",
+        _pattern,
+        _TEXT,
+        "machine-overridable",
+        'How times stand in the output: `json` for lines such as `{"name": "gemm", "size": 1024, "ms": 0.12}` '
+        "(or `us`, `ns`), or a regular expression with a group named `ms`, `us` or `ns` (and `name`, `size`).",
+    ),
+    _number("benchmark.warmup", 0, 100, "Runs of each size that are not counted, before those that are."),
+    _number("benchmark.runs", 1, 1_000, "Runs of each size that are counted; their median is shown."),
     Declared(
         "severity",
         "severity",

@@ -10,6 +10,8 @@ import type { Server } from './server';
 import { interpreterSetting, section, write } from './settings';
 import type { Status } from './status';
 
+const PROFILE = 'kernelLsp.profileKernel';
+
 /** One GPU that the server has a profile of, as `kernelLsp/gpus` gives it. */
 interface Gpu {
   readonly name: string;
@@ -43,9 +45,41 @@ export async function selectGpu(server: Server, status: Status): Promise<void> {
 
 /** Has the server write the report of the active file. */
 export async function writeBottleneckReport(server: Server): Promise<void> {
+  await execute(server, 'kernelLsp.writeReport', 'the report is about its kernels');
+}
+
+/** Has the server run the benchmark command for the active file. */
+export async function runBenchmark(server: Server): Promise<void> {
+  await execute(server, 'kernelLsp.benchmark', 'the benchmark belongs to it');
+}
+
+/** Profiles the kernel at the cursor: the server's own code actions say which those are. */
+export async function profileKernel(server: Server): Promise<void> {
+  const editor = vscode.window.activeTextEditor;
+  const actions =
+    editor === undefined || server.running === undefined
+      ? []
+      : await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', editor.document.uri, editor.selection);
+  const profiles = actions.flatMap(({ command }) => (command?.command === PROFILE ? [command] : []));
+  const chosen =
+    profiles.length < 2
+      ? profiles[0]
+      : await vscode.window.showQuickPick(
+          profiles.map((command) => ({ label: command.title, ...command })),
+          { title: 'Kernel to profile' },
+        );
+  if (chosen !== undefined) {
+    await vscode.commands.executeCommand(PROFILE, ...(chosen.arguments ?? []));
+  } else if (profiles.length === 0) {
+    await execute(server, PROFILE, 'its kernels can be profiled'); // the server says what is in the way
+  }
+}
+
+/** Runs one of the server's commands for the active file. */
+async function execute(server: Server, command: string, why: string): Promise<void> {
   const document = vscode.window.activeTextEditor?.document;
   if (document === undefined || !isCuda(document)) {
-    void vscode.window.showInformationMessage('Open a .cu or .cuh file first: the report is about its kernels.');
+    void vscode.window.showInformationMessage(`Open a .cu or .cuh file first: ${why}.`);
     return;
   }
   const client = server.running;
@@ -53,7 +87,7 @@ export async function writeBottleneckReport(server: Server): Promise<void> {
     return notRunning();
   }
   const uri = client.code2ProtocolConverter.asUri(document.uri);
-  await client.sendRequest('workspace/executeCommand', { command: 'kernelLsp.writeReport', arguments: [uri, null] });
+  await client.sendRequest('workspace/executeCommand', { command, arguments: [uri, null] });
 }
 
 /** Lets the user pick a Python and writes it to `kernelLsp.interpreter`; the change restarts the server. */

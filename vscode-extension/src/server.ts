@@ -23,7 +23,7 @@ import type { DocumentStatus, Status } from './status';
 const restartAction: Action = { title: 'Restart', run: () => vscode.commands.executeCommand('kernelLsp.restart') };
 const MOST_RESTARTS = 4;
 const RESTART_WINDOW_MS = 180_000;
-const REPORT_SUFFIX = '.bottleneck.md';
+const PAGES = ['.bottleneck.md', '.benchmark.md'];
 
 /** Its own messages have no way out as a button and come in pairs: they go to the log, and `tell` speaks. */
 class QuietClient extends LanguageClient {
@@ -220,10 +220,10 @@ function missingInterpreter(search: Search): string {
   return `Kernel LSP found no Python with its server. ${best.command.join(' ')}: ${best.why}.`;
 }
 
-/** The report opens as a page beside the source; anything else is left to the client. */
+/** Reports and benchmarks open as pages beside the source; anything else is left to the client. */
 async function showReport(uri: string): Promise<{ success: boolean } | undefined> {
   const target = vscode.Uri.parse(uri);
-  if (!path.basename(target.path).endsWith(REPORT_SUFFIX)) {
+  if (!PAGES.some((suffix) => path.basename(target.path).endsWith(suffix))) {
     return undefined;
   }
   try {
