@@ -102,8 +102,8 @@ async def build(
             if run.cubin is not None and is_relocatable(command.flags) and (nvlink := nvlink_of(toolchain)):
                 relocatable = folder / "relocatable.cubin"
                 relocatable.write_bytes(run.cubin)
-                linked = await device_link(nvlink, command.arch, relocatable, folder, variables)
-                run = replace(run, linked=linked)
+                link = await device_link(nvlink, command.arch, (relocatable,), folder, variables)
+                run = replace(run, linked=link.linked)
     except OSError as error:
         reason = f"There is no temporary folder for the compiler ({error.strerror or error})."
         return _result(command, "failed", reason, shown, source)

@@ -24,7 +24,7 @@ from kernel_lsp.build.scratch import Scratch, remove_stale
 from kernel_lsp.source.digest import content_digest, recipe_digest
 from kernel_lsp.source.message import CompilerMessage, MessageNote
 
-FORMAT = 2  # raise when what is stored, or what a build keeps of the compiler's words, changes
+FORMAT = 3  # raise when what is stored, or what a build keeps of the compiler's words, changes
 CACHE_VARIABLE = "KERNEL_LSP_CACHE_DIR"
 DEFAULT_BUDGET_BYTES = 500 << 20
 _MEMORY_BYTES = 64 << 20

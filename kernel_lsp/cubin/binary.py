@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernel_lsp.cubin.call_graph import call_graph
 from kernel_lsp.cubin.elf import CubinElf, Symbol, read_elf
 from kernel_lsp.cubin.kernel import Cubin, CubinError, DeviceFunction, KernelBinary
 from kernel_lsp.cubin.line_program import entry_lines
@@ -38,6 +39,7 @@ def read_cubin(data: bytes) -> Cubin:
     # One section per linked file: ".nv_debug_ptx_txt", or with a number behind it.
     ptx = read_ptx(b"\0".join(elf.content(s) for s in elf.sections if s.name.startswith(".nv_debug_ptx_txt")))
     definitions = _definitions(elf)
+    graph = call_graph(elf)
     kernel_of = {kernel.section: kernel.name for kernel in kernels}
     return Cubin(
         arch=elf.arch,
@@ -48,7 +50,7 @@ def read_cubin(data: bytes) -> Cubin:
                 short_name=function_name(kernel.name).short,
                 arch=elf.arch,
                 definition=definitions.get(kernel.section),
-                resources=kernel_resources(elf, kernel, numbers, spills[kernel.index], ptx.get(kernel.name)),
+                resources=kernel_resources(elf, kernel, numbers, spills[kernel.index], ptx.get(kernel.name), graph),
                 code_bytes=kernel.size,
             )
             for kernel in sorted(kernels, key=lambda kernel: kernel.name)

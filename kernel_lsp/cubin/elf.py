@@ -23,7 +23,8 @@ _RELA = struct.Struct("<QQq")
 _MACHINE_CUDA = 190
 _TYPE_RELOCATABLE = 1
 _TYPE_EXECUTABLE = 2
-_SECTION_NOBITS = 8
+# NOBITS, and NVIDIA's kinds before linking: global, local and shared variables without a first value.
+_WITHOUT_BYTES = (8, 0x70000007, 0x70000009, 0x7000000A)
 _SECTION_RELA = 4
 _SECTION_REL = 9
 _SYMBOL_FUNCTION = 2
@@ -41,7 +42,7 @@ _FORMATS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section header; `offset` and `size` lie inside the file (a NOBITS section has a size but no bytes)."""
+    """One section header; `offset` and `size` lie inside the file (some kinds have a size but no bytes)."""
 
     index: int
     name: str
@@ -55,7 +56,7 @@ class Section:
     @property
     def has_bytes(self) -> bool:
         """Whether the section's content is in the file."""
-        return self.kind not in (0, _SECTION_NOBITS)
+        return self.kind not in (0, *_WITHOUT_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class CubinElf:
         return self.section_by_name.get(name)
 
     def content(self, section: Section | None) -> bytes:
-        """The section's bytes; none for a missing or NOBITS section."""
+        """The section's bytes; none for a section that is missing or has none."""
         if section is None or not section.has_bytes:
             return b""
         return self.data[section.offset : section.offset + section.size]
@@ -159,7 +160,7 @@ def read_elf(data: bytes) -> CubinElf:
     budget = _NameBudget(len(data))
     headers = list(_SECTION.iter_unpack(data[table : table + count * entry_size]))
     for index, header in enumerate(headers):
-        if header[1] not in (0, _SECTION_NOBITS) and header[4] + header[5] > len(data):
+        if header[1] not in (0, *_WITHOUT_BYTES) and header[4] + header[5] > len(data):
             raise CubinError(f"damaged cubin: section {index} runs past the end of the file (truncated?)")
     if names_at >= count:
         raise CubinError("damaged cubin: there is no table of section names")
@@ -193,7 +194,7 @@ class _Strings:
     """A string table: offset -> text up to the next zero byte."""
 
     def __init__(self, data: bytes, header: tuple[int, ...], budget: _NameBudget) -> None:
-        self._table = data[header[4] : header[4] + header[5]] if header[1] not in (0, _SECTION_NOBITS) else b""
+        self._table = data[header[4] : header[4] + header[5]] if header[1] not in (0, *_WITHOUT_BYTES) else b""
         self._budget = budget
         self._known: dict[int, str] = {}
 

@@ -33,13 +33,29 @@ class Resources:
     required_block: tuple[int, int, int] | None  # .reqntid
     min_blocks_per_sm: int | None  # .minnctapersm, where the embedded PTX tells
     uses_dynamic_shared: bool | None  # extern __shared__; None: not known
-    relocatable: bool  # not linked yet: registers and stack are lower bounds
+    # It calls what is linked later: registers, stack, static shared memory and barriers are lower bounds.
+    relocatable: bool
+    calls_through_pointers: bool = False  # the reason of that after a link: other files may hold hungrier functions
+    linked: LinkedResources | None = None  # after a link with the files that it needs; None: not tried, not possible
+
+    @property
+    def in_program(self) -> Resources:
+        """What a launch takes as far as that is known: after the link, where there was one."""
+        return self.linked.resources if self.linked else self
 
     @property
     def max_threads(self) -> int | None:
         """Largest block the kernel can be launched with, in threads; None: not bounded by the kernel."""
         bound = self.required_block or self.max_block
         return None if bound is None else bound[0] * bound[1] * bound[2]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedResources:
+    """What a kernel takes once it is linked with the files that it needs."""
+
+    resources: Resources  # `relocatable` where they are lower bounds even so
+    with_files: tuple[str, ...]  # absolute paths of the other sources
 
 
 @dataclass(frozen=True, slots=True)

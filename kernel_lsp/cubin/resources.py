@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernel_lsp.cubin.attributes import Info
+from kernel_lsp.cubin.call_graph import CallGraph
 from kernel_lsp.cubin.elf import Attribute, CubinElf, Section, Symbol
 from kernel_lsp.cubin.kernel import CubinError, Resources
 from kernel_lsp.cubin.ptx import PtxKernel
@@ -67,7 +68,12 @@ def function_numbers(elf: CubinElf) -> FunctionNumbers:
 
 
 def kernel_resources(
-    elf: CubinElf, kernel: Symbol, numbers: FunctionNumbers, spills: Spills, ptx: PtxKernel | None
+    elf: CubinElf,
+    kernel: Symbol,
+    numbers: FunctionNumbers,
+    spills: Spills,
+    ptx: PtxKernel | None,
+    graph: CallGraph | None,
 ) -> Resources:
     """What the kernel takes. `spills`: its own of `spills_by_function`; `ptx`: None without embedded PTX."""
     name = kernel.name
@@ -96,7 +102,7 @@ def kernel_resources(
         required_block=_block(own.get(Info.REQNTID)),
         min_blocks_per_sm=ptx.min_blocks_per_sm if ptx else None,
         uses_dynamic_shared=_uses_dynamic_shared(elf, name, ptx),
-        relocatable=elf.relocatable,
+        relocatable=elf.relocatable and (graph is None or graph.calls(kernel.index)),
     )
 
 

@@ -124,8 +124,25 @@ def launch_bounds(resources: Resources) -> str | None:
 
 
 def registers(resources: Resources, noun: str = "registers") -> str:
-    """`36 registers`; with a mark where linking may raise the count: `>= 24 registers`."""
-    return f"{'>= ' if resources.relocatable else ''}{resources.registers} {noun}"
+    """`36 registers`; where linking raises the count `>= 24 registers`, with the number after it where it is known."""
+    said = f"{'>= ' if resources.relocatable else ''}{resources.registers} {noun}"
+    linked = resources.linked
+    if linked is None:
+        return said
+    return f"{said}, {'>= ' if linked.resources.relocatable else ''}{linked.resources.registers} linked"
+
+
+def linking(resources: Resources) -> str:
+    """Why registers are a lower bound, and what is known of them after a link, as a sentence; "" if they are not."""
+    if resources.linked is not None:
+        after = resources.linked.resources
+        stack = "" if after.stack_bytes is None else f" and a stack of {exact_bytes(after.stack_bytes)}"
+        least = "at least " if after.relocatable else ""
+        names = joined(PurePath(file).name for file in resources.linked.with_files)
+        return f"Linked with {names} it has {least}{after.registers} registers{stack}."
+    if resources.calls_through_pointers:
+        return "Functions of other files that it calls through pointers may need more registers."
+    return "Called functions are linked later: registers may rise." if resources.relocatable else ""
 
 
 def blocks_per_sm(occupancy: Occupancy) -> str:
@@ -136,14 +153,15 @@ def blocks_per_sm(occupancy: Occupancy) -> str:
 
 def own_shared_bytes(resources: Resources, launch: Launch) -> int | None:
     """Static and dynamic shared memory of one block, without the system's reserve; None where it is unknown."""
+    static = resources.in_program.static_shared_bytes
     if launch.dynamic_shared_bytes is not None:
-        return resources.static_shared_bytes + launch.dynamic_shared_bytes
-    return resources.static_shared_bytes if resources.uses_dynamic_shared is False else None
+        return static + launch.dynamic_shared_bytes
+    return static if resources.uses_dynamic_shared is False else None
 
 
 def shared(resources: Resources, launch: Launch | None) -> str:
     """`2.0 KB shared`, `48.0 KB shared (dynamic)`, `50.0 KB shared (48.0 KB dynamic)`, or that it is unknown."""
-    static = resources.static_shared_bytes
+    static = resources.in_program.static_shared_bytes
     dynamic = launch.dynamic_shared_bytes if launch else None
     if dynamic:
         return f"{kilobytes(static + dynamic)} shared ({kilobytes(dynamic) + ' ' if static else ''}dynamic)"

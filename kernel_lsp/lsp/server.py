@@ -102,6 +102,9 @@ class KernelLspServer(LanguageServer):
         self._progress[id(document)] = WorkProgress(self, BUILD_TITLE, document.name, run)
         send_status(self, document, "building")
 
+    def first_numbers(self, document: OpenDocument) -> None:
+        self.refresh_views(hints=False)
+
     def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
         progress = self._progress.pop(id(document), None)
         if progress is not None:

@@ -100,6 +100,7 @@ def breaks_required_block(resources: Resources, launch: Launch) -> bool:
 
 def launch_shape(resources: Resources, launch: Launch) -> LaunchShape:
     """What decides the occupancy of this kernel in this launch; unknown dynamic shared memory counts as none."""
+    resources = resources.in_program
     return LaunchShape(
         threads_per_block=launch.threads,
         registers_per_thread=resources.registers,

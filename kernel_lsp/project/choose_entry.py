@@ -27,12 +27,25 @@ class ChosenEntry:
     notes: tuple[CommandNote, ...]
 
 
-def choose_entry(candidates: Sequence[Candidate], wanted: int | str | None = None) -> ChosenEntry:
-    """The wanted one (a number as shown, or a label), else the first optimised, else the least debugged one."""
+def choose_entry(
+    candidates: Sequence[Candidate], wanted: int | str | None = None, link_target: str | None = None
+) -> ChosenEntry:
+    """The wanted one (a number as shown, or a label), else the first optimised, else the least debugged one.
+
+    `link_target`: wanted for a device link into this target; of equals one that can be linked, of this target, goes
+    first.
+    """
+
+    def order(number: int) -> tuple[int, bool, bool, int]:
+        flags = candidates[number].flags
+        if link_target is None:
+            return flags.rank, False, False, number
+        return flags.rank, not flags.device.relocatable, flags.target != link_target, number
+
     n_candidates = len(candidates)
     labels = [_label(candidate, candidates) for candidate in candidates]
     notes: list[CommandNote] = []
-    index = min(range(n_candidates), key=lambda number: (candidates[number].flags.rank, number))
+    index = min(range(n_candidates), key=order)
     if wanted is not None and n_candidates > 1:
         found = _wanted(wanted, labels)
         if found is None:

@@ -37,3 +37,5 @@ class BuildCommand:
     virtual_arch: str = ""
     # Other files through which a header could be analysed, nearest first.
     alternatives: tuple[Path, ...] = ()
+    # What CMake builds it for ("app"); "" where that is not known.
+    target: str = ""

@@ -39,6 +39,7 @@ class EntryFlags:
     environment: tuple[tuple[str, str], ...]
     notes: tuple[CommandNote, ...]
     unusable: str | None
+    target: str = ""  # what CMake builds it for, "app"; "" where the entry does not tell
 
     @property
     def rank(self) -> int:
@@ -60,8 +61,14 @@ def read_entry(entry: Entry, *, roots: Sequence[Path] = (), environment: Mapping
         device = DeviceFlags((), (), (), None, "none", False, False, ())
         return EntryFlags(device, entry.directory, "", None, "", (), (), "its command names no compiler")
     text = " ".join(invocation.words) + " " + entry.output
+    found = _TARGET.search(text)
     return read_invocation(
-        invocation, platform=entry.platform, roots=roots, environment=environment, label=entry_label(text)
+        invocation,
+        platform=entry.platform,
+        roots=roots,
+        environment=environment,
+        label=entry_label(text),
+        target=found[1] if found else "",
     )
 
 
@@ -84,6 +91,7 @@ def read_invocation(
     roots: Sequence[Path] = (),
     environment: Mapping[str, str] | None = None,
     label: str = "",
+    target: str = "",
     from_user: bool = False,
 ) -> EntryFlags:
     """The device flags of a taken-apart command, whatever its compiler."""
@@ -128,6 +136,7 @@ def read_invocation(
         tuple(kept),
         (*notes, *device.notes),
         unusable,
+        target,
     )
 
 

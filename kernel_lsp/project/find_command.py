@@ -102,7 +102,7 @@ class _Finder:
         if hazard := path_hazard(str(document)):
             return self._skipped(f"the file's path cannot be given to nvcc: {hazard}")
         is_header = document.suffix in HEADER_SUFFIXES
-        recipe = None if is_header or self._preferences.includer else sources.recorded(document)
+        recipe = None if is_header or self._preferences.includers else sources.recorded(document)
         if recipe is None and document.suffix == CUDA_SUFFIX:
             recipe = sources.stated(document)
         if recipe is not None:
@@ -122,7 +122,7 @@ class _Finder:
 
     def _includers(self) -> tuple[Path, ...]:
         document, preferences, config = self._document, self._preferences, self._config
-        named = [preferences.includer] if preferences.includer else []
+        named = list(preferences.includers)
         for pattern, source in config.headers if config and not named else ():
             relative = os.path.relpath(document, config.path.parent) if config else ""
             if fnmatchcase(relative, pattern) or fnmatchcase(document.name, pattern):
@@ -214,6 +214,7 @@ class _Finder:
             skip_reason=skip_reason,
             virtual_arch="" if flags.unusable else choice.virtual,
             alternatives=alternatives,
+            target=flags.target,
         )
 
     def _skipped(self, reason: str) -> BuildCommand:

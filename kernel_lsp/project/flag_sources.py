@@ -28,6 +28,7 @@ FALLBACK_FLAGS = ("-std=c++17", "-O3")
 _SEARCH_WORDS = re.compile(
     r"""(?:-I|-isystem|--include-path|--system-include|--options-file|-optf|@)[= ]?(?:\\"[^"]*"|"[^"]*"|\S+)"""
 )
+_RELOCATABLE = re.compile(r"(?<!\S)(?:-rdc[= ]true|--relocatable-device-code[= ]true|-dc|--device-c|-fgpu-rdc)(?!\S)")
 _CUDA_LANGUAGE = re.compile(r"-x[ =]?(?:cu|cuda)\b")
 
 
@@ -43,7 +44,8 @@ class CommandPreferences:
     arch_why: str = "setting"
     default_arch: str = "sm_86"
     default_arch_why: str = "default GPU"
-    includer: Path | None = None  # a source through which this header is wanted
+    includers: tuple[Path, ...] = ()  # sources through which this header is wanted, the best first
+    link_target: str | None = None  # the file is wanted for a device link into this target ("": not known)
 
 
 @dataclass(slots=True)
@@ -135,6 +137,12 @@ class FlagSources:
         """The sources that the databases build as CUDA, in the form that the user's workspace has."""
         return [file for database in databases for file in self._user_forms(_cuda_files(database))]
 
+    def relocatable_files(self, databases: Sequence[Database]) -> list[str]:
+        """Those whose device code is linked later."""
+        entries = (entry for database in databases for entry in database.entries)
+        found = (entry.file for entry in entries if _RELOCATABLE.search(entry.text) and _is_cuda(entry))
+        return list(dict.fromkeys(self._user_forms(tuple(found))))
+
     def search_folders(self, source: str, databases: Sequence[Database]) -> tuple[str, ...]:
         """The folders that a source's own flags search for headers, absolute. Most entries share theirs."""
         for database in databases:
@@ -162,7 +170,8 @@ class FlagSources:
         ]
         if not candidates:
             return None
-        chosen = choose_entry(candidates, self._config.database_entry if self._config else None)
+        wanted = self._config.database_entry if self._config else None
+        chosen = choose_entry(candidates, wanted, self._preferences.link_target)
         flags = chosen.candidate.flags
         if flags.unusable and flags.dialect != "hip":
             self.notes.append(CommandNote("warning", f"{source.name}: {flags.unusable}", "log"))

@@ -92,7 +92,7 @@ def _limits(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis
     own = wording.own_shared_bytes(resources, analysis.launch)
     reserve = limits.shared_reserved_bytes_per_block
     if own is None:
-        shared_use = f"{wording.kilobytes(resources.static_shared_bytes)} + unknown"
+        shared_use = f"{wording.kilobytes(resources.in_program.static_shared_bytes)} + unknown"
     else:
         shared_use = wording.kilobytes(own) + (f" + {wording.kilobytes(reserve)}" if reserve else "")
     return limit_lines(
@@ -102,7 +102,7 @@ def _limits(kernel: KernelAnalysis, analysis: LaunchAnalysis, file: FileAnalysis
             "warps": f"{warps} per block",
             "blocks": "",
             "shared": shared_use,
-            "barriers": f"{resources.barriers} of {limits.barriers_per_block}",
+            "barriers": f"{resources.in_program.barriers} of {limits.barriers_per_block}",
         },
     )
 
@@ -124,9 +124,8 @@ def occupancy_sentence(kernel: KernelAnalysis, analysis: LaunchAnalysis) -> str:
     sentence += f". Limited by {wording.limiters(occupancy)}." if occupancy.limiters else "."
     if analysis.launch.cluster and analysis.launch.cluster > 1:
         sentence += f" Clusters of {analysis.launch.cluster}: what the GPCs allow is not known, so this is a bound."
-    if kernel.binary.resources.relocatable:
-        sentence += " Called functions are linked later: registers may rise."
-    return sentence
+    linking = wording.linking(kernel.binary.resources)
+    return f"{sentence} {linking}" if linking else sentence
 
 
 def _launch_paragraph(kernel: KernelAnalysis, analysis: LaunchAnalysis, path: str) -> str:
@@ -173,7 +172,7 @@ def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
     if resources.uses_dynamic_shared is not False:
         said += " The table is for no dynamic shared memory."
     if resources.relocatable:
-        said += " Called functions are linked later and may take more registers, so its numbers are upper bounds."
+        said += f" {wording.linking(resources)} Its numbers are upper bounds."
     parts = [said]
     if kernel.block_sizes:
         parts.append(fenced(block_size_lines((row.threads, row.occupancy) for row in kernel.block_sizes)))
@@ -188,7 +187,7 @@ def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
 def _resource_lines(kernel: KernelAnalysis) -> list[str]:
     resources = kernel.binary.resources
     lines = [wording.registers(resources, "registers per thread")]
-    if resources.relocatable:
+    if resources.relocatable and resources.linked is None and not resources.calls_through_pointers:
         lines[0] += ", before linking"
     if resources.static_shared_bytes:
         lines.append(f"{wording.exact_bytes(resources.static_shared_bytes)} static shared memory")

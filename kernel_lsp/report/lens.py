@@ -96,8 +96,8 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
         parts.extend(_edge_parts(kernel, worst))
         if worst.occupancy.blocks_per_sm:
             parts.append(f"limited by {wording.limiters(worst.occupancy, short=True)}")
-    if resources.relocatable:
-        parts.append("before linking")
+    if resources.relocatable and resources.linked is None:
+        parts.append("calls through pointers" if resources.calls_through_pointers else "before linking")
     return (f"{kernel.binary.short_name}: " if named else "") + _SEPARATOR.join(parts)
 
 

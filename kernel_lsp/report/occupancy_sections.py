@@ -60,11 +60,11 @@ def _use(name: str, kernel: KernelAnalysis, launch: LaunchAnalysis) -> str:
     if name == "shared":
         own = wording.own_shared_bytes(resources, launch.launch)
         if own is None:
-            return f"{wording.exact_bytes(resources.static_shared_bytes)} static, dynamic unknown"
+            return f"{wording.exact_bytes(resources.in_program.static_shared_bytes)} static, dynamic unknown"
         return f"{wording.exact_bytes(own)}, {wording.exact_bytes(found.shared_bytes_per_block)} allocated"
     if name == "warps":
         return f"{launch.launch.threads:,} threads"
-    return f"{resources.barriers}" if name == "barriers" else ""
+    return f"{resources.in_program.barriers}" if name == "barriers" else ""
 
 
 def _block_size_table(kernel: KernelAnalysis) -> Table:

@@ -167,7 +167,21 @@ def _resources(kernel: KernelAnalysis) -> Json:
     if resources.spill_store_bytes is None:
         value["spill_store_bytes_why"] = value["spill_load_bytes_why"] = resources.spill_why
     if resources.relocatable:
-        value["is_lower_bound_why"] = "calls functions that are linked later: registers and stack may rise"
+        value["is_lower_bound_why"] = (
+            "calls through pointers: functions of other files may raise registers and stack"
+            if resources.calls_through_pointers
+            else "calls functions that are linked later: registers and stack may rise"
+        )
+    if resources.linked is not None:
+        after = resources.linked.resources
+        value["linked"] = {
+            "with": list(resources.linked.with_files),
+            "registers": after.registers,
+            "stack_bytes": after.stack_bytes,
+            "static_shared_bytes": after.static_shared_bytes,
+            "barriers": after.barriers,
+            "is_lower_bound": after.relocatable,
+        }
     return value
 
 

@@ -12,6 +12,7 @@ from kernel_lsp.analysis import FileAnalysis, analyze, failed_build_findings
 from kernel_lsp.build.probe import Gpu
 from kernel_lsp.build.result import BuildResult
 from kernel_lsp.cubin.binary import read_cubin
+from kernel_lsp.cubin.device_link import linked_resources, read_linked_alone, with_linked_resources
 from kernel_lsp.cubin.kernel import Cubin, CubinError, KernelBinary
 from kernel_lsp.cubin.names import with_short_names
 from kernel_lsp.findings.facts import BuildNote
@@ -26,7 +27,7 @@ from kernel_lsp.project.register_limit import register_limit
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.instructions import Instructions
 from kernel_lsp.session.measuring import Measuring, measured_on, profiled_launches
-from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
+from kernel_lsp.session.outcome import FileOutcome, PipelineRequest, ProjectLink
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
 from kernel_lsp.source.kernels import scan
@@ -59,9 +60,10 @@ def outcome(
     scan_of_text: SourceScan,
     trouble: str | None,
     measuring: Measuring,
+    link: ProjectLink | None,
     instructions: Instructions,
 ) -> FileOutcome:
-    """What a finished build means. Runs off the event loop."""
+    """What a finished build means. Runs off the event loop. `link`: with other files, where the code needs some."""
     path = str(plan.path)
     built = replace(built, reason=with_short_names(built.reason))
     notices = [*plan.notices, *(said for said in (trouble, instructions.notice) if said)]
@@ -70,12 +72,14 @@ def outcome(
     notes = [
         BuildNote(n.message, n.severity) for n in plan.command.notes if n.severity != "log" and n.message != skipped
     ]
+    if link is not None and link.reason:
+        notes.append(BuildNote(f"registers and stack are those before linking: {link.reason}", "information"))
     cubin: Cubin | None = None
     unreadable = ""
     measured: Mapping[str, KernelMeasurement] = {}
     if built.cubin is not None:
         try:
-            cubin = _with_own_paths(_read(built.cubin, built.linked), plan.path)
+            cubin = _with_own_paths(_read(built, link), plan.path)
         except CubinError as error:
             unreadable = str(error)
         else:
@@ -122,6 +126,8 @@ def outcome(
     reads = {path, *built.dependencies, *([str(plan.command.origin_path)] if plan.command.origin_path else [])}
     if plan.config is not None:
         reads.add(str(plan.config.path))
+    if link is not None:
+        reads.update(link.dependencies)
     return _outcome(
         path,
         plan.text,
@@ -296,18 +302,15 @@ def _with_dynamic_shared(launches: Sequence[Launch], request: PipelineRequest) -
     return [replace(la, dynamic_shared_bytes=told, dynamic_shared_where="--dynamic-shared") for la in launches]
 
 
-def _read(data: bytes, linked: bytes | None) -> Cubin:
-    """The decoded code: kernels as they are after linking; functions that no kernel here calls are there before it."""
-    if linked is None:
-        return read_cubin(data)
-    cubin = read_cubin(linked)
-    known = {function.mangled for function in cubin.device_functions}
-    waiting = tuple(
-        function
-        for function in read_cubin(data).device_functions
-        if function.kernel is None and function.mangled not in known
-    )
-    return replace(cubin, device_functions=(*cubin.device_functions, *waiting))
+def _read(built: BuildResult, link: ProjectLink | None) -> Cubin:
+    """The decoded code: after a link by itself; else before any, with what a link with other files makes of it."""
+    assert built.cubin is not None
+    if built.linked is not None:
+        return read_linked_alone(built.cubin, built.linked)
+    cubin = read_cubin(built.cubin)
+    if link is None or link.cubin is None:
+        return cubin
+    return with_linked_resources(cubin, linked_resources(link.cubin, link.with_files))
 
 
 def _with_own_paths(cubin: Cubin, document: Path) -> Cubin:

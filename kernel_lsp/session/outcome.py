@@ -46,6 +46,16 @@ class PipelineRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectLink:
+    """Device code after a link with other files. `cubin` None: `reason` says why, for behind "before linking: "."""
+
+    cubin: bytes | None
+    with_files: tuple[str, ...] = ()  # the other sources
+    dependencies: tuple[str, ...] = ()  # every file that they read, or that may change the reason
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FileOutcome:
     """The end of one analysis. `analysis` is None where there is nothing to show but the findings that say why."""
 
@@ -61,6 +71,7 @@ class FileOutcome:
     ended_at: datetime
     reads: frozenset[str]  # every file that the result depends on, as the compiler or the project names it
     more_to_come: bool = False  # the same analysis follows with its instructions
+    is_interim: bool = False  # before that follow the numbers after a link with other files, which is being made
 
     def depends_on(self, changed: Set[str]) -> bool:
         """Whether one of these real paths was read. Links are resolved here: a change is rarer than a save."""

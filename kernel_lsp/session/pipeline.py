@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernel_lsp.build.device_link import is_relocatable
 from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.probe import Gpu, detect_gpu, probe
 from kernel_lsp.build.store import BuildStore, default_cache_folder
@@ -28,8 +29,9 @@ from kernel_lsp.project.toolchain import Toolchain, find_launcher, find_toolchai
 from kernel_lsp.project.unsaved_header import with_unsaved_header
 from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, outcome
 from kernel_lsp.session.instructions import BEING_READ, NO_CODE, InstructionReader, Instructions
+from kernel_lsp.session.linking import ProjectLinker
 from kernel_lsp.session.measuring import Measuring
-from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
+from kernel_lsp.session.outcome import FileOutcome, PipelineRequest, ProjectLink
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.source.kernels import scan
 from kernel_lsp.source.macros import defines_of
@@ -45,15 +47,20 @@ DEFAULT_GPU = "RTX 3070 Ti"
 DEFAULT_ARCH = "sm_86"
 _DEFAULT_WHY = f"{DEFAULT_GPU} by default"
 _MAX_HEADER_BYTES = 4 << 20
+AT_ONCE_S = 0.3  # a link that takes longer is waited for with interim numbers shown
 
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """Code, and what it means once its instructions are known or are said not to be."""
+    """Code, and what it means once its link and instructions are known or are said not to be.
+
+    `link` is set where kernels call functions of other files of the project.
+    """
 
     cubin: bytes
     toolchain: Toolchain
-    conclude: Callable[[Instructions], FileOutcome]
+    conclude: Callable[[ProjectLink | None, Instructions], FileOutcome]
+    link: Callable[[], Awaitable[ProjectLink | None]] | None = None
 
 
 class Pipeline:
@@ -70,6 +77,7 @@ class Pipeline:
         self._measuring = Measuring()
         self._gpu_runs: GpuRuns | None = None
         self._reports: ReportReader | None = None
+        self._linker = ProjectLinker(self._files, self._environment)
         # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
         # files are shared between analyses.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
@@ -81,7 +89,8 @@ class Pipeline:
     async def phases(self, request: PipelineRequest) -> AsyncGenerator[FileOutcome, None]:
         """The outcome as soon as resources and occupancy are known, then the same with the instructions.
 
-        The first is the only one where there are no instructions, or where they were read before. Raises
+        The first is the only one where there are no instructions, or where they were read before. Where a link with
+        other files has to be made and takes its time, an interim outcome goes before it. Raises
         asyncio.CancelledError only; all else is in the outcomes.
         """
         loop = asyncio.get_running_loop()
@@ -91,13 +100,25 @@ class Pipeline:
             return
         assert request.document is not None
         known = self._instructions.known(found.cubin, found.toolchain, request.document)
-        first = await loop.run_in_executor(self._thread, found.conclude, known or BEING_READ)
+        link: ProjectLink | None = None
+        if found.link is not None:
+            linking = asyncio.ensure_future(found.link())
+            try:
+                await asyncio.wait([linking], timeout=AT_ONCE_S)
+                if not linking.done():
+                    interim = await loop.run_in_executor(self._thread, found.conclude, None, known or BEING_READ)
+                    yield replace(interim, is_interim=True)
+                link = await linking
+            finally:
+                linking.cancel()
+                await asyncio.gather(linking, return_exceptions=True)
+        first = await loop.run_in_executor(self._thread, found.conclude, link, known or BEING_READ)
         yield first
         if first.more_to_come:
             store = self._store if request.use_cache else self._no_store
             limit_s = request.settings.build_time_limit_s
             read = await self._instructions.read(found.cubin, found.toolchain, request.document, store, limit_s)
-            yield await loop.run_in_executor(self._thread, found.conclude, read)
+            yield await loop.run_in_executor(self._thread, found.conclude, link, read)
 
     async def _built(self, request: PipelineRequest) -> _Built | FileOutcome:
         """The code of a document, or the outcome where there is none."""
@@ -111,7 +132,9 @@ class Pipeline:
                 data = await loop.run_in_executor(self._thread, path.read_bytes)
                 toolchain = await self._toolchain(request)
                 return _Built(
-                    data, toolchain, partial(cubin_outcome, request, machine, data, toolchain, self._measuring)
+                    data,
+                    toolchain,
+                    lambda _, read: cubin_outcome(request, machine, data, toolchain, self._measuring, read),
                 )
             plan, toolchain = await self._prepared(request, machine)
         except OSError as error:
@@ -129,8 +152,12 @@ class Pipeline:
         trouble = self._store.trouble
         conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, trouble, self._measuring)
         if built.cubin is None:
-            return await loop.run_in_executor(self._thread, conclude, NO_CODE)
-        return _Built(built.linked or built.cubin, toolchain, conclude)
+            return await loop.run_in_executor(self._thread, conclude, None, NO_CODE)
+        store = self._store if request.use_cache else self._no_store
+        link = None
+        if built.linked is None and is_relocatable(plan.command.flags):
+            link = partial(self._linker.link, request, plan, toolchain, built, store)
+        return _Built(built.linked or built.cubin, toolchain, conclude, link)
 
     @property
     def gpu_runs(self) -> GpuRuns:

@@ -52,6 +52,9 @@ class SessionListener(Protocol):
     def run_started(self, document: OpenDocument, run: asyncio.Task[object]) -> None:
         """A run began; cancelling `run` stops its build."""
 
+    def first_numbers(self, document: OpenDocument) -> None:
+        """A run has published numbers that it goes on to make better."""
+
     def run_ended(self, document: OpenDocument, outcome: FileOutcome | None) -> None:
         """A run ended; None: it was stopped, or a newer request made it pointless."""
 
@@ -321,6 +324,13 @@ class AnalysisSession:
                 return
             document.published_generation = generation
             self._accept(key, document, outcome, is_first=True)
+            if outcome.is_interim:
+                self._listener.first_numbers(document)
+                outcome = await anext(phases)
+                if self._documents.get(key) is not document or generation < document.published_generation:
+                    outcome = None
+                    return
+                self._accept(key, document, outcome, is_first=False)
             self.reports.accepted(key, document, reports)
             if outcome.more_to_come:
                 # Outside the run: the next build, of this document or another, does not wait for it.

@@ -111,7 +111,8 @@ def test_dynamic_shared_memory_belongs_to_the_kernels_that_touch_it(arch: str, t
     rdc = resources_of("rdc", arch, toolkit)
     assert rdc["uses_near"].uses_dynamic_shared
     assert rdc["uses_far"].uses_dynamic_shared is None  # the function of the other file may
-    assert all(found.relocatable for found in rdc.values())
+    # near_by is inlined: what calls nothing is final before the link.
+    assert {name for name, found in rdc.items() if found.relocatable} == {"uses_far", "spills_unlinked"}
 
 
 def test_a_linked_cubin_holds_what_the_linker_knows(toolkit: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis, bre
 
 def _reason(kernel: KernelAnalysis, analysis: LaunchAnalysis, profile: HwProfile) -> tuple[str, str]:
     """The variant of the text, and the bound that is broken in words."""
-    resources, launch, limits = kernel.binary.resources, analysis.launch, profile.limits
+    resources, launch, limits = kernel.binary.resources.in_program, analysis.launch, profile.limits
     if resources.required_block and breaks_required_block(resources, launch):
         return "required", wording.block_size(resources.required_block)
     if launch.threads > limits.max_threads_per_block:
@@ -39,7 +39,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
         if not impossible:
             continue
         analysis = max(impossible, key=lambda la: la.launch.threads)
-        resources, launch = kernel.binary.resources, analysis.launch
+        resources, launch = kernel.binary.resources.in_program, analysis.launch
         variant, bound = _reason(kernel, analysis, profile)
         values = {
             "block": wording.block_size(launch.block) if variant == "required" else f"{launch.threads:,}",

@@ -126,7 +126,7 @@ def test_the_user_picks_the_source(tmp_path: Path) -> None:
     database(tmp_path, "nvcc -DA -c a.cu", "nvcc -DB -c b.cu")
     config = parse_config('headers:\n  "inc/*.cuh": b.cu\n', tmp_path / "kernel-lsp.yaml")
     assert find(tmp_path, "inc/h.cuh", config=config).flags == ("-DB",)
-    wanted = CommandPreferences(includer=tmp_path / "b.cu")
+    wanted = CommandPreferences(includers=(tmp_path / "b.cu",))
     assert find(tmp_path, "inc/h.cuh", preferences=wanted).flags == ("-DB",)
     gone = parse_config("headers: {h.cuh: gone.cu}\n", tmp_path / "kernel-lsp.yaml")
     command = find(tmp_path, "inc/h.cuh", config=gone)
