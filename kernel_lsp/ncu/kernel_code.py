@@ -5,6 +5,7 @@ That is the kernel's own bytes, its line table, and, where a disassembly is at h
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +79,20 @@ class KernelCode:
         found = np.zeros(len(pcs), np.uint64)
         found[inside] = words[rows[inside]]
         return found
+
+
+def bare_codes(cubin: bytes, wanted: Collection[str]) -> Mapping[str, KernelCode]:
+    """The bytes of the wanted kernels that a cubin holds, without lines and instructions: enough to know them again."""
+    try:
+        elf = read_elf(cubin)
+    except CubinError:
+        return {}
+    found = {}
+    for mangled in wanted:
+        section = elf.section(f".text.{mangled}")
+        if section is not None and section.has_bytes:
+            found[mangled] = KernelCode(mangled, elf.arch, elf.content(section), None, None, None, ())
+    return found
 
 
 def kernel_code(cubin: bytes, mangled: str, disassembly: str = "") -> KernelCode | None:

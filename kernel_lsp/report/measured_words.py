@@ -126,10 +126,10 @@ def fit_mark(found: KernelMeasurement) -> str:
 def fit_sentence(found: KernelMeasurement) -> str:
     """Why the report does not fit exactly; "" where it does."""
     placed, samples = found.placed, found.profile.samples
-    if found.profile.instructions is None:
-        return "It has no counters by line, so whether the code is still the profiled one is not told."
     if placed.fit == "exact":
         return ""
+    if found.profile.instructions is None:
+        return "It has no counters by line, so whether the code is still the profiled one is not told."
     said = f"{placed.fit[0].upper()}{placed.fit[1:]}: {placed.why.rstrip('.')}."
     if placed.lost_samples and samples is not None:
         few = f"{placed.lost_samples:,} samples"

@@ -16,7 +16,7 @@ from kernel_lsp.cubin.kernel import CubinError
 from kernel_lsp.ncu.attach import measure
 from kernel_lsp.ncu.counters import read_report_values
 from kernel_lsp.ncu.csv_pages import read_csv_page
-from kernel_lsp.ncu.kernel_code import KernelCode, kernel_code
+from kernel_lsp.ncu.kernel_code import KernelCode, bare_codes, kernel_code
 from kernel_lsp.ncu.kernel_profile import NcuReport
 from kernel_lsp.ncu.measured_report import MeasuredReport
 from kernel_lsp.ncu.raw_report import NcuError
@@ -62,15 +62,19 @@ class ProfileLoader:
 
     async def _codes(self, report: NcuReport) -> Mapping[str, KernelCode]:
         """The code of each measured kernel, from the report's cubins; a name that two cubins hold is left out."""
-        wanted = {kernel.mangled for kernel in report.kernels if kernel.mangled and kernel.instructions is not None}
+        names = {kernel.mangled for kernel in report.kernels if kernel.mangled}
+        counted = {kernel.mangled for kernel in report.kernels if kernel.mangled and kernel.instructions is not None}
         found: dict[str, KernelCode] = {}
         twice: set[str] = set()
-        for cubin in report.cubins if wanted else ():
-            text = await self._text(cubin, wanted)
-            for mangled in sorted(wanted):
-                code = await asyncio.to_thread(kernel_code, cubin, mangled, text)
-                if code is None:
-                    continue
+        for cubin in report.cubins:
+            # Without counters by instruction the bytes are all there is to say: whether they are those built now.
+            codes = dict(await asyncio.to_thread(bare_codes, cubin, names - counted))
+            text = await self._text(cubin, counted) if counted else ""
+            for mangled in sorted(counted):
+                full = await asyncio.to_thread(kernel_code, cubin, mangled, text)
+                if full is not None:
+                    codes[mangled] = full
+            for mangled, code in codes.items():
                 if mangled in found and found[mangled].content != code.content:
                     twice.add(mangled)
                 found[mangled] = code

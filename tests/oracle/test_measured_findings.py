@@ -228,7 +228,7 @@ async def test_messages_say_what_was_measured(store: BuildStore, path: Path, too
                 file,
                 text,
                 Cubin(binary.arch, (binary,), (), "", False),
-                GpuChoice(gpu, "profile", ""),
+                GpuChoice(gpu, "report", ""),
                 scan(text),
                 {mangled: profiled_launches(found[mangled])},
                 measured=found,

@@ -36,7 +36,9 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
             (line for line in certain_lines(found) if line.here.local_sectors),
             key=lambda line: (-(line.here.local_sectors or 0), line.line),
         )
-        first = lines[0] if lines else None
+        # A file with little of it is not where it comes from.
+        is_here = bool(lines) and (lines[0].here.local_sectors or 0) >= text.thresholds["line_share_from"] * local
+        first = lines[0] if is_here else None
         values = {
             "line_share": wording.share((first.here.local_sectors or 0) / local) if first else "",
             "share": wording.share(share),

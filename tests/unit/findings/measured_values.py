@@ -90,9 +90,7 @@ def measurement(
         {name: {BASE + 16 * line: value for line, value in values.items()} for name, values in columns.items()},
         lines={BASE + 16 * line: (PATH, line) for line in lines},
         sources={PATH: text if profiled is None else profiled} if carries_source else {},
-        metrics={
-            name: Metric(value, "ns" if "duration" in name else "") for name, value in (FACTS | dict(facts)).items()
-        },
+        metrics={name: Metric(value, "ns" if "duration" in name else "") for name, value in {**FACTS, **facts}.items()},
     )
     profile = replace(read_kernel_profile(made), functions=(0,))
     report = NcuReport("/reports/gemm.ncu-rep", "digest", None, (profile,), (), ())
