@@ -25,9 +25,9 @@ from kernel_lsp.build.store import CACHE_VARIABLE, DEFAULT_BUDGET_BYTES, BuildSt
 from kernel_lsp.cli.common import add_common_options, request_for
 from kernel_lsp.cli.errors import CliError
 from kernel_lsp.project.toolchain import Toolchain
-from kernel_lsp.session.conclude import Plan
 from kernel_lsp.session.outcome import PipelineRequest
-from kernel_lsp.session.pipeline import DEFAULT_GPU, Pipeline
+from kernel_lsp.session.pipeline import Pipeline
+from kernel_lsp.session.planning import DEFAULT_GPU, Plan
 from kernel_lsp.session.settings import Settings
 
 _NOTE_STYLES = {"refused": "yellow", "warning": "yellow", "dropped": "dim"}

@@ -1,6 +1,7 @@
 """A header (or a source that others include) -> the CUDA sources that read it, nearest first.
 
-A cheap search of `#include` lines, no preprocessor: conditions are not evaluated, so a line behind an `#if` counts.
+A cheap search of `#include` lines, no preprocessor: conditions are not evaluated, so a line behind an `#if` counts, and
+whether the source really reads the file shows in its build.
 """
 
 # Strings and os.path: a Path object for each of 10,000 files costs more than the search itself.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.instructions import Instructions
 from kernel_lsp.session.measuring import Measuring, measured_on, profiled_launches
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest, ProjectLink
+from kernel_lsp.session.planning import Plan
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import real_path
 from kernel_lsp.source.kernels import scan
@@ -35,20 +36,6 @@ from kernel_lsp.source.scan_result import SourceScan
 
 if TYPE_CHECKING:
     from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is decided before the build."""
-
-    path: Path
-    text: str
-    overlay: bytes | None  # built instead of the source on disk
-    launcher: tuple[str, ...]  # the user's own, in front of nvcc
-    config: ProjectConfig | None
-    command: BuildCommand
-    arch_is_default: bool  # nothing named an architecture, so the default GPU decided it
-    notices: tuple[str, ...]
 
 
 def outcome(

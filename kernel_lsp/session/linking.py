@@ -26,8 +26,8 @@ from kernel_lsp.project.definitions import likely_definers, linked_sources
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
 from kernel_lsp.project.flag_sources import FlagSources
 from kernel_lsp.project.toolchain import Toolchain
-from kernel_lsp.session.conclude import Plan
 from kernel_lsp.session.outcome import PipelineRequest, ProjectLink
+from kernel_lsp.session.planning import Plan
 from kernel_lsp.source.digest import content_digest, recipe_digest
 
 MOST_FILES = 16

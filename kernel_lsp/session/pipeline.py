@@ -16,22 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel_lsp.build.device_link import is_relocatable
-from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.probe import Gpu, detect_gpu, probe
 from kernel_lsp.build.store import BuildStore, default_cache_folder
-from kernel_lsp.hardware.catalog import UnknownGpuError, board_names, by_name
-from kernel_lsp.project.arch import is_supported
-from kernel_lsp.project.command import BuildCommand, CommandNote
-from kernel_lsp.project.config import ProjectConfig, find_config, load_config
-from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
-from kernel_lsp.project.search_folders import search_folders
-from kernel_lsp.project.toolchain import Toolchain, find_launcher, find_toolchain
-from kernel_lsp.project.unsaved_header import with_unsaved_header
-from kernel_lsp.session.conclude import Plan, cubin_outcome, failed_outcome, outcome
+from kernel_lsp.hardware.catalog import board_names, by_name
+from kernel_lsp.project.find_command import ProjectFiles
+from kernel_lsp.project.toolchain import Toolchain, find_toolchain
+from kernel_lsp.session.building import DocumentBuilder
+from kernel_lsp.session.conclude import cubin_outcome, failed_outcome, outcome
 from kernel_lsp.session.instructions import BEING_READ, NO_CODE, InstructionReader, Instructions
 from kernel_lsp.session.linking import ProjectLinker
 from kernel_lsp.session.measuring import Measuring
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest, ProjectLink
+from kernel_lsp.session.planning import Plan, Planner
 from kernel_lsp.session.settings import Settings
 from kernel_lsp.source.kernels import scan
 from kernel_lsp.source.macros import defines_of
@@ -41,12 +37,7 @@ if TYPE_CHECKING:
     from kernel_lsp.ncu.measured_report import MeasuredReport
     from kernel_lsp.ncu.placement import Fit
     from kernel_lsp.session.gpu_runs import GpuRuns
-    from kernel_lsp.session.report_kernels import MeasuredDevice
 
-DEFAULT_GPU = "RTX 3070 Ti"
-DEFAULT_ARCH = "sm_86"
-_DEFAULT_WHY = f"{DEFAULT_GPU} by default"
-_MAX_HEADER_BYTES = 4 << 20
 AT_ONCE_S = 0.3  # a link that takes longer is waited for with interim numbers shown
 
 
@@ -77,6 +68,8 @@ class Pipeline:
         self._measuring = Measuring()
         self._gpu_runs: GpuRuns | None = None
         self._reports: ReportReader | None = None
+        self._planner = Planner(self._files, self._environment)
+        self._builder = DocumentBuilder(self._environment)
         self._linker = ProjectLinker(self._files, self._environment)
         # Reading and decoding off the event loop, so that hovers are answered meanwhile. One thread: the project
         # files are shared between analyses.
@@ -139,21 +132,21 @@ class Pipeline:
             plan, toolchain = await self._prepared(request, machine)
         except OSError as error:
             return failed_outcome(str(path), f"{path} cannot be read ({error.strerror or error})")
-        scanned = loop.run_in_executor(self._thread, scan, plan.text, defines_of(plan.command.flags))
-        built = await build(
-            plan.command,
-            toolchain,
-            self._store if request.use_cache else self._no_store,
-            overlay_text=plan.overlay,
-            time_limit_s=request.settings.build_time_limit_s,
-            environment=self._environment,
-            launcher=plan.launcher,
-        )
+        store = self._store if request.use_cache else self._no_store
+
+        async def replan(includers: tuple[Path, ...]) -> Plan:
+            return await loop.run_in_executor(self._thread, self._planner.plan, request, toolchain, machine, includers)
+
+        planned_flags = plan.command.flags
+        scanned = loop.run_in_executor(self._thread, scan, plan.text, defines_of(planned_flags))
+        plan, built = await self._builder.build(request, plan, replan, toolchain, store)
+        text = await scanned
+        if plan.command.flags != planned_flags:
+            text = await loop.run_in_executor(self._thread, scan, plan.text, defines_of(plan.command.flags))
         trouble = self._store.trouble
-        conclude = partial(outcome, request, plan, toolchain, machine, built, await scanned, trouble, self._measuring)
+        conclude = partial(outcome, request, plan, toolchain, machine, built, text, trouble, self._measuring)
         if built.cubin is None:
             return await loop.run_in_executor(self._thread, conclude, None, NO_CODE)
-        store = self._store if request.use_cache else self._no_store
         link = None
         if built.linked is None and is_relocatable(plan.command.flags):
             link = partial(self._linker.link, request, plan, toolchain, built, store)
@@ -248,12 +241,12 @@ class Pipeline:
         """The plan, with the compiler that the file's own entry names where it may be run. Raises OSError."""
         loop = asyncio.get_running_loop()
         toolchain = await self._toolchain(request)
-        plan = await loop.run_in_executor(self._thread, self._plan, request, toolchain, machine)
+        plan = await loop.run_in_executor(self._thread, self._planner.plan, request, toolchain, machine)
         if plan.command.compiler is not None:
             own = await self._toolchain(request, plan.command.compiler)
             if own != toolchain:
                 toolchain = own
-                plan = await loop.run_in_executor(self._thread, self._plan, request, toolchain, machine)
+                plan = await loop.run_in_executor(self._thread, self._planner.plan, request, toolchain, machine)
         return plan, toolchain
 
     async def _toolchain(self, request: PipelineRequest, entry_compiler: str | None = None) -> Toolchain:
@@ -275,108 +268,3 @@ class Pipeline:
         if key not in self._toolchains:
             self._toolchains[key] = await probe(found, self._store, self._environment)
         return self._toolchains[key]
-
-    def _plan(self, request: PipelineRequest, toolchain: Toolchain, machine: Gpu | None) -> Plan:
-        assert request.document is not None
-        path = request.document
-        if request.unsaved_text is None:
-            text_bytes = path.read_bytes()
-        else:
-            text_bytes = request.unsaved_text.encode("utf-8", "surrogatepass")
-        config = self._config(request)
-        gpu_wanted = request.settings.gpu or (config.gpu if config is not None else None) or ""
-        arch, why, notices = request.settings.arch or None, "setting", []
-        if arch is None and gpu_wanted:
-            try:
-                arch, why = by_name(gpu_wanted).arch, f"{gpu_wanted} as chosen"
-            except UnknownGpuError as error:
-                notices.append(str(error))
-        device = self._measured_device(request, text_bytes, toolchain)
-        run_on, run_on_why = (machine.arch if machine is not None else None), "this machine's GPU"
-        if device is not None:
-            run_on, run_on_why = device.arch, f"the device of {device.report_name}"
-        command = find_command(
-            path,
-            files=self._files,
-            preferences=CommandPreferences(
-                explicit_flags=request.explicit_flags,
-                explicit_directory=Path.cwd() if request.explicit_flags is not None else None,
-                fallback_flags=request.settings.build_flags,
-                compile_commands=Path(request.settings.compile_commands) if request.settings.compile_commands else None,
-                arch=arch,
-                arch_why=why,
-                default_arch=DEFAULT_ARCH,
-                default_arch_why=_DEFAULT_WHY,
-            ),
-            toolkit=ToolkitFacts(
-                supported_archs=toolchain.gpu_code or None,
-                version=".".join((toolchain.nvcc.version or "").split(".")[:2]) if toolchain.nvcc else "",
-                machine_arch=run_on,
-                machine_why=run_on_why,
-            ),
-            config=config,
-            workspace_roots=request.roots,
-            trusted=request.trusted,
-            environment=self._environment,
-            open_texts=dict(request.open_texts),
-            readers=request.readers,
-        )
-        problems = list(config.problems) if config is not None else []
-        launcher, problem = find_launcher(request.settings.build_launcher, self._environment, request.roots)
-        problems += [problem] if problem else []
-        overlay = None if request.unsaved_text is None else text_bytes
-        if overlay is not None and command.source != path:
-            overlay = _unsaved_header(command, path, text_bytes)
-            if overlay is None and command.skip_reason is None:
-                command = _not_as_it_is(command)
-        return Plan(
-            path,
-            text_bytes.decode("utf-8-sig", "replace"),
-            overlay,
-            launcher,
-            config,
-            command,
-            command.arch_why.startswith(_DEFAULT_WHY),
-            (*notices, *problems, *toolchain.problems),
-        )
-
-    def _measured_device(self, request: PipelineRequest, text: bytes, toolchain: Toolchain) -> MeasuredDevice | None:
-        """Where the kernels of a text were measured, if code for it can be built: the same code fits the best."""
-        if not request.reports:
-            return None
-        from kernel_lsp.session.report_kernels import measured_device
-
-        device = measured_device(request.reports, text.decode("utf-8", "replace"))
-        can_build = device is not None and is_supported(device.arch, toolchain.gpu_code or None)
-        return device if can_build else None
-
-    def _config(self, request: PipelineRequest) -> ProjectConfig | None:
-        assert request.document is not None
-        if request.config_file is not None:
-            return load_config(request.config_file)
-        if not request.trusted:
-            return None
-        found = find_config(request.document, request.roots)
-        return load_config(found) if found is not None else None
-
-
-def _unsaved_header(command: BuildCommand, header: Path, header_text: bytes) -> bytes | None:
-    """The source that reads a header, with the header's unsaved text inside; None where that cannot be done."""
-
-    def read(path: str) -> str | None:
-        try:
-            with Path(path).open("rb") as file:
-                return file.read(_MAX_HEADER_BYTES).decode("utf-8", "surrogateescape")
-        except OSError:
-            return None
-
-    folders = search_folders(command.flags, str(command.cwd))
-    text = header_text.decode("utf-8", "surrogateescape")
-    found = with_unsaved_header(str(command.source), str(header), text, folders, read)
-    return None if found is None else found.encode("utf-8", "surrogateescape")
-
-
-def _not_as_it_is(command: BuildCommand) -> BuildCommand:
-    reason = f"{command.source.name} reads it by an #include that is computed: save it to see its numbers"
-    note = CommandNote("warning", reason, "information")
-    return replace(command, skip_reason=reason, notes=(*command.notes, note))
