@@ -11,7 +11,7 @@ from kernel_lsp.ncu.hot_lines import main_reason, wait_of
 from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 from kernel_lsp.ncu.placement import PlacedLine
 from kernel_lsp.ncu.producers import WaitFor
-from kernel_lsp.ncu.reading import healthy_reasons, reading_table
+from kernel_lsp.ncu.reading import NO_STALL, healthy_reasons, reading_table
 from kernel_lsp.report.hints import LineHint
 from kernel_lsp.report.measured_lines import producer_place, samples_words, wait_words
 from kernel_lsp.report.measured_words import fit_mark, fit_sentence, provenance, reason_words, share_words
@@ -74,9 +74,10 @@ def _tooltip(short_name: str, found: KernelMeasurement, line: PlacedLine, places
     said = [f"{short_name}: {here.samples:,} of {wording.counted(total, 'sample')} are on this line (measured)."]
     reasons = [
         f"{reason_words(reason)} {count:,}" + ("" if samples.few else f" ({share_words(count / here.samples)})")
-        for reason, count in list(here.by_reason.items())[:MOST_REASONS]
+        for reason, count in here.by_reason.items()
+        if reason not in NO_STALL
     ]
-    said.append(f"Most of them: {', '.join(reasons)}.")
+    said += [f"Most of them: {', '.join(reasons[:MOST_REASONS])}."] if reasons else []
     reason = _reason(here)
     wait = wait_of(line.waits_for, reason) if reason is not None else None
     if wait is not None and reason is not None:

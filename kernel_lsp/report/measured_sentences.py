@@ -5,9 +5,12 @@ Speed of light first, then issue slots, and stalls only where the slots are not 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
+from kernel_lsp.ncu.metric_names import metric_names
 from kernel_lsp.report.measured_words import number_words, pct_words, rate_words, share_words
 
 if TYPE_CHECKING:
@@ -166,12 +169,30 @@ def rules_sentence(rules: Sequence[RuleResult]) -> str:
 
 
 def missing_by_option(missing: Sequence[Missing]) -> Mapping[str, str]:
-    """What a report lacks in words, by the option that collects it; "" where this ncu or device has no such metric."""
-    found: dict[str, dict[str, None]] = {}
+    """What a report lacks in words, by the option that collects it; "" where this ncu or device has no such metric.
+
+    A section of which some was collected is said to lack parts.
+    """
+    by_option: dict[str, list[str]] = {}
     for each in missing:
-        section = each.option.rpartition(" ")[2]
-        found.setdefault(each.option, {})[_SECTIONS.get(section) or each.fact.replace("_", " ")] = None
-    return {option: ", ".join(words) for option, words in found.items()}
+        by_option.setdefault(each.option, []).append(each.fact)
+    whole, found = _facts_of_sections(), {}
+    for option, facts in by_option.items():
+        section = option.rpartition(" ")[2]
+        if section in _SECTIONS:
+            found[option] = ("parts of " if len(facts) < whole[section] else "") + _SECTIONS[section]
+        else:
+            found[option] = ", ".join(fact.replace("_", " ") for fact in facts)
+    return found
+
+
+@cache
+def _facts_of_sections() -> Mapping[str, int]:
+    """How many facts a report lacks that was made without a section."""
+    names = metric_names()
+    facts = [fact.section for fact in (*names.facts.values(), *names.columns.values()) if not fact.optional]
+    others = [precision.section for precision in names.precisions]
+    return Counter([*facts, *others, names.raw["samples"]["section"], names.raw["states"]["section"]])
 
 
 def missing_sentence(missing: Sequence[Missing]) -> str:
