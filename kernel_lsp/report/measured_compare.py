@@ -123,7 +123,7 @@ def _lines(measured: Measured) -> dict[str, float]:
         }
     return {
         (f"l.{row.line}" if row.in_file else file_line(row.file, row.line)): row.here.samples / samples.total
-        for row in cost_rows(measured, sampled_only=True)
+        for row in cost_rows(measured, 1)
     }
 
 

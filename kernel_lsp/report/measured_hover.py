@@ -116,9 +116,7 @@ def hot_words(found: KernelMeasurement, places: Places) -> list[str]:
     if samples is None or samples.few:
         return []
     least, said = reading_table()["thresholds"]["hot_share"] * samples.total, []
-    for row in cost_rows(found, sampled_only=True):
-        if row.here.samples < least:
-            break
+    for row in cost_rows(found, least):
         place = places.of(places.path, row.line) if row.in_file else file_line(row.file, row.line)
         words = f"{place}{'' if row.certain else ' (stale)'}: {share_words(row.here.samples / samples.total)}"
         reason, _ = main_reason(row.here)
@@ -167,6 +165,9 @@ def _hot(found: KernelMeasurement, places: Places) -> str:
     outside = sum(found.measured.outside.values()) / samples.total
     if outside >= _TELLING_OUTSIDE:
         said.append(f"- outside the kernel's own code: {share_words(outside)}")
+    nowhere = found.measured.nowhere
+    if nowhere is not None and nowhere.samples > samples.total / 2:
+        said.append(f"- on no line: {share_words(nowhere.samples / samples.total)} (profile a build with -lineinfo)")
     return "Hot lines:\n" + "\n".join(said) if said else ""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernel_lsp.ncu.attach import CounterAdder, Counters, most_waited
+from kernel_lsp.ncu.attach import CounterAdder, Counters, LineKey, most_waited
 from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 from kernel_lsp.ncu.producers import WaitFor
 
@@ -23,8 +23,8 @@ class CostRow:
     waits: tuple[WaitFor, ...]
 
 
-def cost_rows(found: KernelMeasurement, *, sampled_only: bool = False) -> tuple[CostRow, ...]:
-    """All lines with instructions (with samples), most samples first.
+def cost_rows(found: KernelMeasurement, least_samples: float = 0) -> tuple[CostRow, ...]:
+    """All lines with so many samples or more, most samples first.
 
     An instruction stands on its innermost line in the user's file; where it has none there, on its innermost line.
     """
@@ -32,24 +32,30 @@ def cost_rows(found: KernelMeasurement, *, sampled_only: bool = False) -> tuple[
     rows = [
         CostRow(placed.path, line.line, True, line.certain, line.here, line.waits_for)
         for line in placed.lines
-        if line.here.samples or not sampled_only
+        if line.here.samples >= least_samples
     ]
-    rows += _elsewhere(found, sampled_only)
+    rows += _elsewhere(found, least_samples)
     return tuple(sorted(rows, key=lambda row: (-row.here.samples, not row.in_file, row.file, row.line)))
 
 
-def _elsewhere(found: KernelMeasurement, sampled_only: bool) -> list[CostRow]:
-    measured, built_path = found.measured, found.placed.built_path
-    table, sampled = found.profile.instructions, measured.sampled
+def _elsewhere(found: KernelMeasurement, least_samples: float) -> list[CostRow]:
+    measured, table, sampled = found.measured, found.profile.instructions, found.measured.sampled
     if table is None or sampled is None:
         return []
-    wanted = np.flatnonzero(sampled.samples.any(axis=1)).tolist() if sampled_only else range(len(measured.chains))
-    by_line: dict[tuple[str, int], list[int]] = {}
+    counts = sampled.samples.sum(axis=1)
+    wanted = np.flatnonzero(counts).tolist() if least_samples > 0 else range(len(measured.chains))
+    by_line: dict[LineKey, list[int]] = {}
+    seen: dict[int, LineKey | None] = {}  # instructions of one row of the line table share their chain
     for row in wanted:
         chain = measured.chains[row]
-        if chain and all(file != built_path for file, _ in chain):
-            by_line.setdefault(chain[0], []).append(row)
-    if not by_line:
+        if id(chain) not in seen:
+            is_here = not chain or any(file == found.placed.built_path for file, _ in chain)
+            seen[id(chain)] = None if is_here else chain[0]
+        key = seen[id(chain)]
+        if key is not None:
+            by_line.setdefault(key, []).append(row)
+    hot = {key: rows for key, rows in by_line.items() if int(counts[rows].sum()) >= least_samples}
+    if not hot:
         return []
     adder = CounterAdder(table, sampled)
     return [
@@ -58,8 +64,8 @@ def _elsewhere(found: KernelMeasurement, sampled_only: bool) -> list[CostRow]:
             line,
             in_file=False,
             certain=True,
-            here=adder.counters(of_line),
-            waits=most_waited(measured.waits, [int(measured.pc[row]) for row in of_line]),
+            here=adder.counters(rows),
+            waits=most_waited(measured.waits, measured.pc[rows].tolist()),
         )
-        for (file, line), of_line in by_line.items()
+        for (file, line), rows in hot.items()
     ]

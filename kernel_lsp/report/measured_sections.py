@@ -111,7 +111,7 @@ def hot_line_blocks(found: KernelMeasurement, places: Places) -> tuple[Block, ..
     samples, placed, measured = found.profile.samples, found.placed, found.measured
     if samples is None or not samples.total:
         return ()
-    rows = [_hot_row(found, row, places) for row in cost_rows(found, sampled_only=True)[:MOST_LINES]]
+    rows = [_hot_row(found, row, places) for row in cost_rows(found, 1)[:MOST_LINES]]
     blocks: list[Block] = [Paragraph(f"{wording.counted(samples.total, 'sample')} in all{_few(found)}.")]
     if rows:
         blocks.append(Table(("line", "share", "samples", "most of them", "", "executed"), tuple(rows)))

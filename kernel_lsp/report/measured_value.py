@@ -61,7 +61,7 @@ def stalls_value(found: KernelMeasurement) -> Json | None:
             "by_reason": dict(row.here.by_reason),
             "certain": row.certain,
         }
-        for row in cost_rows(found, sampled_only=True)
+        for row in cost_rows(found, 1)
     ]
     return {
         "samples": samples.total,
