@@ -22,6 +22,7 @@ _NOT_PASSED_ON = (
     "LANG",
     "LANGUAGE",
 )
+_MACHINE_CUDA = 190
 # What else decides which headers are read, and so belongs to the recipe.
 _DECIDES = (
     *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "NVCC_CCBIN"),
@@ -82,6 +83,11 @@ def quote_folder(folder: Path) -> tuple[str, ...]:
     if sys.platform == "win32":  # cl has no such option
         return ("-I", str(folder))
     return ("-Xcompiler", "-iquote", "-Xcompiler", f'"{folder}"')
+
+
+def is_device_code(data: bytes) -> bool:
+    """Whether a compiler's output is an ELF file of NVIDIA's machine code, not of the host's."""
+    return data[:4] == b"\x7fELF" and int.from_bytes(data[18:20], "little") == _MACHINE_CUDA
 
 
 def tool_identity(toolchain: Toolchain, variables: Mapping[str, str]) -> list[str]:

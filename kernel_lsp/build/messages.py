@@ -72,7 +72,7 @@ def compiler_messages(
     ptx: str | None = None,
     standins: Mapping[str, str] | None = None,
 ) -> tuple[CompilerMessage, ...]:
-    """Messages in the order of printing, equal ones once, at most 500.
+    """Messages in the order of printing, equal ones once, at most 500, errors before others.
 
     `ptx`: the PTX that ptxas was given, to find source lines for its messages. `standins`: paths that stand for
     another (a temporary copy). Messages without a place get `source` and line 0.
@@ -85,7 +85,9 @@ def compiler_messages(
     if reader.assembler:
         messages += ptxas_messages(reader.assembler, PtxPlaces(ptx) if ptx else None, source)
     tidied = (replace(m, text=_tidied(m.text)) for m in messages if not any(own in m.text for own in _OURS))
-    return tuple(dict.fromkeys(tidied))[:_N_MESSAGES_MAX]
+    different = tuple(dict.fromkeys(tidied))
+    kept = sorted(range(len(different)), key=lambda index: different[index].severity != "error")[:_N_MESSAGES_MAX]
+    return tuple(different[index] for index in sorted(kept))
 
 
 def failure_reason(finished: Finished, messages: tuple[CompilerMessage, ...], nvcc: str, time_limit_s: float) -> str:

@@ -19,6 +19,7 @@ from kernel_lsp.build.arguments import (
     base_argv,
     build_environment,
     deciding_variables,
+    is_device_code,
     overlay_copy,
     quote_folder,
     refusal,
@@ -132,45 +133,55 @@ class _Run:
     files: tuple[str, ...]
     messages: tuple[CompilerMessage, ...]
     linked: bytes | None = None
+    launcher_trouble: str = ""
 
 
-async def _launched(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run | None:
-    """A run with the user's launcher in front; None where it takes a run of nvcc itself to tell what happened.
+async def _launched(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run | str:
+    """A run with the user's launcher in front; else what it left to be desired, and nvcc itself has to tell the rest.
 
     Compiler caches pass over commands that keep intermediate files, so the files read come from `-MD`, which they
-    keep with the result; and a message of ptxas cannot be placed without the PTX. The temporary folder is the user's:
-    a server that the launcher starts lives on, ours goes.
+    keep with the result; and a message of ptxas cannot be placed without the PTX. ccache wants a `-c`, and sccache
+    takes the last of `-c` and `-cubin`. The temporary folder is the user's: a server that the launcher starts lives
+    on, ours goes.
     """
     output, rule = plan.folder / "launched.cubin", plan.folder / "launched.d"
-    words = ("-c", "-MD", "-MF", str(rule), "-o", str(output), str(plan.source))
+    nvcc, *flags = plan.base
+    words = (nvcc, "-c", *flags, "-MD", "-MF", str(rule), "-o", str(output), str(plan.source))
     started_ns = time.time_ns()
     finished = await process.run(
-        (*plan.launcher, *plan.base, *words),
+        (*plan.launcher, *words),
         cwd=plan.cwd,
         environment=plan.variables,
         time_limit_s=time_limit_s,
         output_limit_bytes=output_limit_bytes,
+        keep_end=True,
     )
     if finished.ending == "timeout":
         return _Run(finished, started_ns, None, (), ())
     said = finished.stdout + finished.stderr
-    if finished.code != 0 or b"ptxas" in said:
-        return None
+    text = said.decode("utf-8", "surrogateescape")
+    if finished.code != 0:
+        return finished.error or (text.strip().splitlines() or [f"exit status {finished.code}"])[-1].strip()
+    if b"ptxas" in said:
+        return "ptxas has something to say"
     try:
         cubin, files = output.read_bytes(), files_of_rule(rule.read_bytes(), plan.cwd)
-    except OSError:
-        return None
-    text = said.decode("utf-8", "surrogateescape")
+    except OSError as error:
+        return f"it left no {Path(error.filename).suffix} file"
+    if not is_device_code(cubin):
+        return "what it left is no cubin"
     return _Run(finished, started_ns, cubin, files, compiler_messages(text, cwd=str(plan.cwd), source=str(plan.source)))
 
 
 async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Run:
     if hazard := path_hazard(str(plan.folder)):
         raise OSError(f"{plan.folder}: {hazard}")
+    trouble = ""
     if plan.launcher and plan.overlay_text is None:
         launched = await _launched(plan, time_limit_s, output_limit_bytes)
-        if launched is not None:
+        if isinstance(launched, _Run):
             return launched
+        trouble = launched
     kept = plan.folder / "steps"
     kept.mkdir()
     output = plan.folder / "out.cubin"
@@ -192,6 +203,7 @@ async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Ru
             environment=variables,
             time_limit_s=time_limit_s,
             output_limit_bytes=output_limit_bytes,
+            keep_end=True,  # warnings by the thousand may stand in front of the error
         )
     finally:
         following.cancel()
@@ -212,7 +224,9 @@ async def _run(plan: _Plan, time_limit_s: float, output_limit_bytes: int) -> _Ru
     if finished.ending == "exited" and finished.code == 0:
         with contextlib.suppress(OSError):
             cubin = output.read_bytes()
-    return _Run(finished, started_ns, cubin, files, messages)
+    if cubin is None or b"ptxas" in said:  # then it was not the launcher's fault
+        trouble = ""
+    return _Run(finished, started_ns, cubin, files, messages, launcher_trouble=trouble)
 
 
 def _finish(
@@ -254,6 +268,7 @@ def _finish(
         files,
         recipe,
         run.linked,
+        run.launcher_trouble,
     )
 
 

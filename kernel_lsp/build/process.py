@@ -54,10 +54,14 @@ async def run(
     time_limit_s: float,
     output_limit_bytes: int,
     niceness: int = 10,
+    keep_end: bool = False,
 ) -> Finished:
-    """Run `argv` to its end. Never raises for what the process does; on cancellation its whole group is ended first."""
+    """Run `argv` to its end. Never raises for what the process does; on cancellation its whole group is ended first.
+
+    `keep_end`: of more output than the limit the first and the last half are kept, with an empty line between them.
+    """
     started = time.perf_counter()
-    talk = _Talk(output_limit_bytes, niceness)
+    talk = _Talk(output_limit_bytes, niceness, keep_end)
     start = asyncio.ensure_future(_start(talk, argv, cwd, environment, niceness))
     try:
         transport = await asyncio.shield(start)
@@ -85,9 +89,9 @@ async def run(
     return Finished(
         ending,
         transport.get_returncode(),
-        bytes(talk.kept[1]),
-        bytes(talk.kept[2]),
-        any(talk.seen_bytes[pipe] > len(talk.kept[pipe]) for pipe in (1, 2)),
+        talk.said(1),
+        talk.said(2),
+        any(talk.seen_bytes[pipe] > output_limit_bytes for pipe in (1, 2)),
         time.perf_counter() - started,
     )
 
@@ -120,19 +124,21 @@ atexit.register(end_all_groups)
 
 
 class _Talk(asyncio.SubprocessProtocol):
-    """Keeps the first bytes of each pipe, drains the rest, and tells apart the end of the process and of its pipes.
+    """Keeps the first bytes (or both ends) of what each pipe brings, and tells the end of the process from its pipes'.
 
     (asyncio's own streams wait for the pipes before they say that the process has ended.)
     """
 
-    def __init__(self, limit_bytes: int, niceness: int) -> None:
+    def __init__(self, limit_bytes: int, niceness: int, keep_end: bool) -> None:
         loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ending] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
         self.transport: asyncio.SubprocessTransport | None = None
-        self.kept = {1: bytearray(), 2: bytearray()}
         self.seen_bytes = {1: 0, 2: 0}
-        self._limit_bytes = limit_bytes
+        self._first = {1: bytearray(), 2: bytearray()}
+        self._last = {1: bytearray(), 2: bytearray()}
+        self._last_bytes = limit_bytes // 2 if keep_end else 0
+        self._first_bytes = limit_bytes - self._last_bytes
         self._runaway_bytes = max(RUNAWAY_OUTPUT_BYTES, limit_bytes)
         self._niceness = niceness
         self._open = {1, 2}
@@ -144,13 +150,26 @@ class _Talk(asyncio.SubprocessProtocol):
         if self._niceness > 0 and sys.platform != "win32":
             # Not preexec_fn: that is unsafe with threads and slower. Children started from here on inherit it.
             with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PGRP, transport.get_pid(), self._niceness)
+                own = os.getpriority(os.PRIO_PROCESS, 0)
+                os.setpriority(os.PRIO_PGRP, transport.get_pid(), min(19, own + self._niceness))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.seen_bytes[fd] += len(data)
-        self.kept[fd] += data[: max(0, self._limit_bytes - len(self.kept[fd]))]
+        fits = max(0, self._first_bytes - len(self._first[fd]))
+        self._first[fd] += data[:fits]
+        if self._last_bytes and len(data) > fits:
+            self._last[fd] += data[fits:]
+            if len(self._last[fd]) > 2 * self._last_bytes:
+                del self._last[fd][: -self._last_bytes]
         if self.seen_bytes[fd] > self._runaway_bytes and not self.ended.done():
             self.ended.set_result("runaway output")
+
+    def said(self, fd: int) -> bytes:
+        """What is kept of a pipe's bytes."""
+        first, last = bytes(self._first[fd]), bytes(self._last[fd])
+        if self.seen_bytes[fd] <= len(first) + len(last) and len(last) <= self._last_bytes:
+            return first + last
+        return first + b"\n\n" + last[-self._last_bytes :] if last else first
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._open.discard(fd)

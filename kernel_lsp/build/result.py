@@ -28,3 +28,4 @@ class BuildResult:
     dependencies: tuple[str, ...]  # absolute paths of every file the build read, the source first
     recipe: str
     linked: bytes | None = None  # the same code after the device link, where it was left to one and needs no other file
+    launcher_trouble: str = ""  # why the user's launcher gave nothing and nvcc was run without it

@@ -1,8 +1,8 @@
 """A plan becomes a build; where that shows that the plan was not the right one, the next best is built.
 
 A source through which a header is analysed may leave its #include out by an #if: the compiler's own list of files
-tells, and the next source is tried. A header that is not found where no project file names the search folders is looked
-for.
+tells, and the next source is tried. Where no project file names the flags, a header that is not found is looked for,
+and a flag that the compiler asks for is given.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kernel_lsp.build.store import BuildStore
 from kernel_lsp.project.command import BuildCommand, CommandNote
 from kernel_lsp.project.missing_headers import WorkspaceHeaders, missing_header, package_folder
 from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.project.wanted_flags import wanted_flags
 from kernel_lsp.session.outcome import PipelineRequest
 from kernel_lsp.session.planning import Plan
 from kernel_lsp.session.uris import real_path
@@ -31,12 +32,12 @@ Replan = Callable[[tuple[Path, ...]], Awaitable[Plan]]
 
 
 class DocumentBuilder:
-    """Builds documents; remembers the folders that were found for a source's headers."""
+    """Builds documents; remembers what a source's flags lacked."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._headers = WorkspaceHeaders()
-        self._folders: dict[Path, tuple[tuple[str, str], ...]] = {}  # (folder, why) by source
+        self._added: dict[Path, tuple[tuple[tuple[str, ...], str], ...]] = {}  # (words, why) by source
 
     async def build(
         self, request: PipelineRequest, plan: Plan, replan: Replan, toolchain: Toolchain, store: BuildStore
@@ -62,10 +63,10 @@ class DocumentBuilder:
     async def _build(
         self, request: PipelineRequest, plan: Plan, toolchain: Toolchain, store: BuildStore
     ) -> tuple[Plan, BuildResult]:
-        """The build of a plan, with folders for headers that are not found, as far as that leaves no choice."""
+        """The build of a plan, with what its flags lack as far as that leaves no choice."""
         command = plan.command
-        for folder, why in self._folders.get(command.source, ()) if command.origin in _GUESSED else ():
-            command = _with_folder(command, folder, why)
+        for words, why in self._added.get(command.source, ()) if command.origin in _GUESSED else ():
+            command = _with_words(command, words, why)
         while True:
             built = await build(
                 command,
@@ -76,29 +77,37 @@ class DocumentBuilder:
                 environment=self._environment,
                 launcher=plan.launcher,
             )
-            name = missing_header(built.messages) if built.status == "failed" else None
-            if name is None:
-                break
-            found = await asyncio.to_thread(self._folder_of, name, command, request, toolchain)
+            found = await self._what_it_lacks(request, command, built, toolchain) if built.status == "failed" else None
             if isinstance(found, CommandNote):
                 command = replace(command, notes=(*command.notes, found))
+            if found is None or isinstance(found, CommandNote):
                 break
-            if found is None or found[0] in command.flags or len(command.flags) > len(plan.command.flags) + _MOST_WORDS:
+            if set(found[0]) <= set(command.flags) or len(command.flags) > len(plan.command.flags) + _MOST_WORDS:
                 break
-            command = _with_folder(command, *found)
+            command = _with_words(command, *found)
             self._remember(command.source, found)
         return replace(plan, command=command), built
 
+    async def _what_it_lacks(
+        self, request: PipelineRequest, command: BuildCommand, built: BuildResult, toolchain: Toolchain
+    ) -> tuple[tuple[str, ...], str] | CommandNote | None:
+        """Flags with which it may be built, and why they are taken; else a note that says what could be done."""
+        if name := missing_header(built.messages):
+            return await asyncio.to_thread(self._folder_of, name, command, request, toolchain)
+        flags = wanted_flags(built.messages) if command.origin in _GUESSED else ()
+        missing = tuple(flag for flag in flags if flag not in command.flags)
+        return (missing, "the compiler asks for it") if missing else None
+
     def _folder_of(
         self, name: str, command: BuildCommand, request: PipelineRequest, toolchain: Toolchain
-    ) -> tuple[str, str] | CommandNote | None:
-        """The one folder that has a header, and why it is taken; else a note that says where there are some."""
+    ) -> tuple[tuple[str, ...], str] | CommandNote | None:
+        """The one folder that has a header; else where there are some."""
         if package := package_folder(name, toolchain):
-            return package, f"NVIDIA's package with {name}"
+            return ("-I", package), f"NVIDIA's package with {name}"
         found = self._headers.folders(name, command.source, request.roots)
         is_guessed = command.origin in _GUESSED
         if len(found) == 1 and is_guessed:
-            return found[0], f"the only folder of the workspace with {name}"
+            return ("-I", found[0]), f"the only folder of the workspace with {name}"
         if not found:
             return None
         shown = [_shown(folder, request.roots) for folder in found]
@@ -107,15 +116,15 @@ class DocumentBuilder:
         what = "several folders have it" if is_guessed else "the build's flags do not name its folder"
         return CommandNote("warning", f"{name}: {what} ({places}){cure}", "information")
 
-    def _remember(self, source: Path, found: tuple[str, str]) -> None:
-        self._folders[source] = (*self._folders.get(source, ()), found)
-        while len(self._folders) > _MOST_REMEMBERED:
-            self._folders.pop(next(iter(self._folders)))
+    def _remember(self, source: Path, found: tuple[tuple[str, ...], str]) -> None:
+        self._added[source] = (*self._added.get(source, ()), found)
+        while len(self._added) > _MOST_REMEMBERED:
+            self._added.pop(next(iter(self._added)))
 
 
-def _with_folder(command: BuildCommand, folder: str, why: str) -> BuildCommand:
-    note = CommandNote("chosen", f"-I {folder}: {why}")
-    return replace(command, flags=(*command.flags, "-I", folder), notes=(*command.notes, note))
+def _with_words(command: BuildCommand, words: tuple[str, ...], why: str) -> BuildCommand:
+    note = CommandNote("chosen", f"{' '.join(words)}: {why}")
+    return replace(command, flags=(*command.flags, *words), notes=(*command.notes, note))
 
 
 def _holds_document(request: PipelineRequest, command: BuildCommand, built: BuildResult) -> bool:

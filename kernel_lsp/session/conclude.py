@@ -54,6 +54,9 @@ def outcome(
     path = str(plan.path)
     built = replace(built, reason=with_short_names(built.reason))
     notices = [*plan.notices, *(said for said in (trouble, instructions.notice) if said)]
+    if built.launcher_trouble:
+        launcher = " ".join(plan.launcher)
+        notices.append(f"{launcher} gave no device code ({built.launcher_trouble}); nvcc was run without it.")
     severities = _severities(request.settings, plan.config)
     skipped = plan.command.skip_reason
     notes = [

@@ -225,3 +225,44 @@ async def test_packages_beside_the_compilers(tmp_path: Path, pipeline: Pipeline,
     assert kernels_of(outcome) == ["k"]
     assert outcome.build is not None
     assert str(packages / "nccl" / "include") in outcome.build.argv
+
+
+# --- flags that the compiler asks for ------------------------------------------------------------------------------
+
+LAMBDA = """template <class F> __global__ void apply(F f, float* x) { x[0] = f(x[1]); }
+void go(float* x) { auto f = [] __device__(float a) { return a + 1; }; apply<<<1, 1>>>(f, x); }
+"""
+CONSTEXPR = "constexpr int twice(int a) { return 2 * a; }\n__global__ void c(int* x) { x[0] = twice(x[1]); }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        (LAMBDA, ("--extended-lambda", "--expt-relaxed-constexpr")),
+        (CONSTEXPR, ("--expt-relaxed-constexpr",)),
+        ('#include "own.h"\n' + CONSTEXPR, ("-I", "--expt-relaxed-constexpr")),
+        ("__global__ void k() { missing; }\n" + CONSTEXPR, None),
+    ],
+)
+async def test_flags_that_the_compiler_names(
+    text: str, flags: tuple[str, ...] | None, tmp_path: Path, pipeline: Pipeline
+) -> None:
+    write(tmp_path, {"src/k.cu": text, "inc/own.h": ""})
+    outcome = await analysed(pipeline, tmp_path, "src/k.cu")
+    assert outcome.build is not None
+    if flags is None:
+        assert outcome.build.status == "failed"
+        return
+    assert len(kernels_of(outcome)) == 1
+    assert outcome.command is not None
+    assert outcome.command.flags == ("-std=c++17", "-O3", *(w for flag in flags for w in _words(flag, tmp_path)))
+    # A project's own flags are the project's business: the compiler's advice is shown.
+    database(tmp_path, ["nvcc -Iinc -c src/k.cu"])
+    recorded = await analysed(pipeline, tmp_path, "src/k.cu")
+    assert recorded.build is not None
+    assert recorded.build.status == "failed"
+    assert all(code == "KL901" for code, _, _ in said(recorded))
+
+
+def _words(flag: str, root: Path) -> list[str]:
+    return [flag, str(root / "inc")] if flag == "-I" else [flag]

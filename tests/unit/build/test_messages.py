@@ -276,3 +276,11 @@ def test_any_text_gives_messages_with_possible_places(lines: list[str], ptx: str
         assert message.file
         assert message.text.isprintable() or message.text == ""
         assert all(note.line >= 0 for note in message.notes)
+
+
+def test_an_error_behind_a_thousand_warnings_is_kept() -> None:
+    warnings = "".join(f"/p/a.h({n}): warning #20013-D: calling a constexpr function\n\n" for n in range(1, 1001))
+    found = compiler_messages(warnings + "/p/a.cu(3): error: it is this\n\n" + warnings, cwd="/p", source="/p/a.cu")
+    assert len(found) == 500
+    assert [(m.file, m.line, m.text) for m in found if m.severity == "error"] == [("/p/a.cu", 3, "it is this")]
+    assert [m.line for m in found if m.severity == "warning"] == list(range(1, 500))
