@@ -17,7 +17,7 @@ from kernel_lsp.report.instruction_samples import instruction_samples
 from kernel_lsp.report.sass_words import Places
 
 _LABEL = re.compile(r"`\((\.L_[^)]+)\)")
-_COLUMNS = "  pc  live  loop  st  control        instruction"
+_DETAILS = "live  loop  st  control"  # behind the instruction: a view beside the source is narrow
 _SAMPLES = " samples  "  # in front, where a report measured exactly this code
 _WIDEST_TEXT = 72  # longer ones push their place to the right
 
@@ -54,7 +54,6 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     samples = instruction_samples(kernel.measured)
     if samples is not None:
         rows.append(f"// {_measured(kernel)}")
-    rows += ["", _COLUMNS if samples is None else f"{_SAMPLES}{_COLUMNS}"]
     links: list[ListingLink] = []
     labels = _labels(sass)
     functions = {f.start: f.name for f in sass.code.functions[1:]}
@@ -63,6 +62,7 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     table_rows = sass.lines.rows_at(pcs).tolist() if sass.lines is not None else [-1] * len(pcs)
     texts = [sass.sass.text(row) or "?" for row in range(sass.code.start, sass.code.padding)]
     wide = min(max(map(len, texts), default=0), _WIDEST_TEXT)
+    rows += ["", f"{'' if samples is None else _SAMPLES}  pc  {'instruction':<{wide}}  {_DETAILS}"]
     last = ""
     for row, table_row in zip(range(sass.code.start, sass.code.padding), table_rows, strict=True):
         if row in functions:
@@ -73,8 +73,9 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
             places[table_row] = (where.chain(frames, 6), tuple((f.file, f.line) for f in frames if f.line))
         place, lines = places[table_row]
         shown = place if place != last else '"' if place else ""
-        count = _count(samples, int(sass.sass.pc[row]))
-        rows.append(f"{count}{_head(sass, row)}  {texts[row - sass.code.start]:<{wide}}  {shown}".rstrip())
+        pc = int(sass.sass.pc[row])
+        text = texts[row - sass.code.start]
+        rows.append(f"{_count(samples, pc)}{pc:04x}  {text:<{wide}}  {_details(sass, row)}  {shown}".rstrip())
         last = place
         if lines:
             links.append(ListingLink(len(rows), lines))
@@ -106,11 +107,10 @@ def _count(samples: Mapping[int, Mapping[str, int]] | None, pc: int) -> str:
     return f"{count or '':>{len(_SAMPLES) - 2}}  "
 
 
-def _head(sass: KernelSass, row: int) -> str:
+def _details(sass: KernelSass, row: int) -> str:
     live, depth, control = sass.live_at(row), sass.loop_depth(row), sass.sass.control
     stall = "" if control is None else str(int(control.stall[row]))
-    known = f"{'' if live is None else live:>4}  {depth or '':>4}  {stall:>2}  {control_words(sass, row):<13}"
-    return f"{int(sass.sass.pc[row]):04x}  {known}"
+    return f"{'' if live is None else live:>4}  {depth or '':>4}  {stall:>2}  {control_words(sass, row):<13}"
 
 
 def control_words(sass: KernelSass, row: int) -> str:
