@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.text import Text
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding, Severity
 from kernel_lsp.report.check_value import CheckedFile, by_place
-from kernel_lsp.report.lens import device_function, lens_text
+from kernel_lsp.report.lens import device_function, lens_text, measured_text
 from kernel_lsp.session.outcome import FileOutcome
 
 _STYLES: dict[Severity, str] = {
@@ -25,6 +26,7 @@ _STYLES: dict[Severity, str] = {
 
 def print_files(files: Sequence[CheckedFile], outcomes: Sequence[FileOutcome]) -> None:
     """Print the files in the order they were given."""
+    now = datetime.now().astimezone()
     console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
     for number, (file, outcome) in enumerate(zip(files, outcomes, strict=True)):
         if number:
@@ -34,6 +36,9 @@ def print_files(files: Sequence[CheckedFile], outcomes: Sequence[FileOutcome]) -
             line = f"l.{kernel.line}" if kernel.line else "l.?"
             name = Text(f"  {line:<6} ", "dim") + Text(kernel.binary.short_name, "bold")
             console.print(name + Text(f"  {lens_text(kernel, file.path)}"))
+            if kernel.measured is not None:
+                where = Text(f"  {kernel.measured.report_name}", "dim")
+                console.print(Text(f"         {measured_text(kernel, now)}") + where)
         for function in file.analysis.device_functions if file.analysis else ():
             console.print(
                 Text("         ", "dim") + Text(function.short_name, "bold") + Text(f"  {device_function(function)}")

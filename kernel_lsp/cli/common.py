@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from kernel_lsp.build.store import BuildStore, default_cache_folder
 from kernel_lsp.cli.argument_types import block, whole
 from kernel_lsp.cli.errors import CliError, MissingToolError
 from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, by_name, limits_for_arch
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.project.find_command import HEADER_SUFFIXES
 from kernel_lsp.project.includers import CUDA_SUFFIX
+from kernel_lsp.project.toolchain import find_toolchain
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
 
+if TYPE_CHECKING:
+    from kernel_lsp.ncu.measured_report import MeasuredReport
+
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """`--gpu --arch --block --dynamic-shared --no-cache --config`, as everywhere."""
+    """`--gpu --arch --profile-report --block --dynamic-shared --no-cache --config`, as everywhere."""
     machine = parser.add_mutually_exclusive_group()
     machine.add_argument("--gpu", metavar="NAME", default="", help="board whose limits and peaks are shown")
     machine.add_argument("--arch", metavar="sm_NN", default="", help="architecture that is built")
+    parser.add_argument(
+        "--profile-report",
+        metavar="PATH",
+        dest="profile_reports",
+        type=Path,
+        action="append",
+        default=[],
+        help="a report of Nsight Compute whose measurements are joined; the last of several counts first",
+    )
     parser.add_argument("--block", metavar="N", type=block, help="threads per block, as 256 or 16x16")
     parser.add_argument("--dynamic-shared", metavar="B", type=whole, help="dynamic shared memory per block, bytes")
     parser.add_argument("--no-cache", action="store_true", help="build even if the same build is in the cache")
@@ -36,14 +52,15 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
 
     Raises:
         CliError: a file that cannot be read or is no CUDA file, or options that contradict each other.
-        MissingToolError: a file needs a build and nvcc is not there.
+        MissingToolError: a file needs a build and nvcc is not there, or a report NVIDIA's reader.
     """
     _check_machine(options)
     paths = [_readable(file) for file in files]
+    reports = tuple(reversed(load_reports(options.profile_reports))) if options.profile_reports else ()
     pipeline = Pipeline()
 
     async def analyse_all() -> list[FileOutcome]:
-        return [await pipeline.analyze(_request(path, options)) for path in paths]
+        return [await pipeline.analyze(replace(_request(path, options), reports=reports)) for path in paths]
 
     outcomes = asyncio.run(analyse_all())
     for outcome in outcomes:
@@ -58,6 +75,33 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
     for notice in dict.fromkeys(notice for outcome in outcomes for notice in outcome.notices):
         sys.stderr.write(f"kernel-lsp: {notice}\n")
     return outcomes
+
+
+def load_reports(paths: Sequence[Path]) -> list[MeasuredReport]:
+    """Reports and CSV pages of Nsight Compute, in the order of `paths`.
+
+    Raises:
+        CliError: one cannot be read; the message names the file and the cause.
+        MissingToolError: NVIDIA's reader is not installed.
+    """
+    from kernel_lsp.ncu.raw_report import NcuError, ReaderMissingError
+    from kernel_lsp.session.profiles import ProfileLoader
+
+    async def load() -> list[MeasuredReport]:
+        store = BuildStore(default_cache_folder())
+        try:
+            environment = dict(os.environ)
+            loader = ProfileLoader(store, environment, find_toolchain(settings={}, environment=environment))
+            return [await loader.load(path) for path in paths]
+        finally:
+            store.close()
+
+    try:
+        return asyncio.run(load())
+    except ReaderMissingError as error:
+        raise MissingToolError(str(error)) from error
+    except NcuError as error:
+        raise CliError(str(error)) from error
 
 
 def request_for(file: str, options: argparse.Namespace) -> PipelineRequest:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import sys
 from pathlib import Path
 
 from kernel_lsp import __version__
-from kernel_lsp.build.store import BuildStore, default_cache_folder
-from kernel_lsp.cli.errors import CliError, MissingToolError
+from kernel_lsp.cli.common import load_reports
+from kernel_lsp.cli.errors import CliError
 from kernel_lsp.ncu.measured_report import MeasuredReport
-from kernel_lsp.ncu.raw_report import NcuError, ReaderMissingError
 from kernel_lsp.ncu.source_paths import common_end
-from kernel_lsp.project.toolchain import find_toolchain
 from kernel_lsp.report.profile_text import compare_lines, report_lines
 from kernel_lsp.report.profile_value import report_entry
-from kernel_lsp.session.profiles import ProfileLoader
 
 _SOURCE_SUFFIXES = {".cu", ".cuh", ".h", ".hpp", ".hxx", ".hh", ".cpp", ".cc", ".cxx", ".inl", ".inc", ".jl", ".py"}
 _N_FILES_MAX = 20_000
@@ -40,12 +36,7 @@ def run(options: argparse.Namespace) -> int:
         raise CliError(f"--compare takes two reports, not {len(options.reports)}")
     if options.source_root is not None and not options.source_root.is_dir():
         raise CliError(f"--source-root {options.source_root}: no such folder")
-    try:
-        loaded = asyncio.run(_load([Path(report) for report in options.reports]))
-    except ReaderMissingError as error:
-        raise MissingToolError(str(error)) from error
-    except NcuError as error:
-        raise CliError(str(error)) from error
+    loaded = load_reports([Path(report) for report in options.reports])
     files = _files_here(loaded, options.source_root)
     if options.format == "json":
         entries = [report_entry(each.report, each.kernels, files) for each in loaded]
@@ -58,16 +49,6 @@ def run(options: argparse.Namespace) -> int:
         lines = [line for each in loaded for line in (*report_lines(each.report, each.kernels, files), "")][:-1]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
-
-
-async def _load(paths: list[Path]) -> list[MeasuredReport]:
-    store = BuildStore(default_cache_folder())
-    try:
-        environment = dict(os.environ)
-        loader = ProfileLoader(store, environment, find_toolchain(settings={}, environment=environment))
-        return [await loader.load(path) for path in paths]
-    finally:
-        store.close()
 
 
 def _files_here(loaded: list[MeasuredReport], root: Path | None) -> dict[str, str]:
