@@ -132,6 +132,7 @@ def failed_build_findings(
     severities: Mapping[str, str] | None = None,
     not_built_severity: Severity = "error",
     scan: SourceScan | None = None,
+    compiler_from_pypi: bool = False,
 ) -> tuple[Finding, ...]:
     """What a build that made no code has to say: its messages, or `reason` where no message has a place.
 
@@ -144,6 +145,7 @@ def failed_build_findings(
         notes=tuple(notes),
         not_built=reason,
         not_built_severity=not_built_severity,
+        compiler_from_pypi=compiler_from_pypi,
         text=text,
         scan=scan,
     )

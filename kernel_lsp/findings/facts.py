@@ -32,6 +32,7 @@ class Facts:
     notes: tuple[BuildNote, ...] = ()
     not_built: str | None = None
     not_built_severity: Severity = "error"
+    compiler_from_pypi: bool = False  # decides where a missing library comes from
     text: str = ""
     scan: SourceScan | None = None
     register_limit: int | None = None  # of -maxrregcount

@@ -15,7 +15,7 @@ from pathlib import Path
 from kernel_lsp.project.find_command import HEADER_SUFFIXES
 from kernel_lsp.project.includers import CUDA_SUFFIX, distance
 from kernel_lsp.project.shell_hazard import path_hazard
-from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.project.toolchain import Toolchain, is_from_pypi
 from kernel_lsp.source.message import CompilerMessage
 
 _NOT_FOUND = re.compile(r"(?:^|')([^'\"]+?)'?: No such file or directory$|cannot open source file \"([^\"]+)\"")
@@ -40,10 +40,9 @@ def missing_header(messages: Iterable[CompilerMessage]) -> str | None:
 
 def package_folder(name: str, toolchain: Toolchain) -> str | None:
     """The folder of another of NVIDIA's PyPI packages (cuDNN, NCCL) beside the compiler's that has this header."""
-    nvcc = toolchain.nvcc
-    toolkit = toolchain.toolkit or (nvcc.path.resolve().parent.parent if nvcc else None)
-    if toolkit is None or toolkit.parent.name != "nvidia":
+    if not is_from_pypi(toolchain) or toolchain.nvcc is None:
         return None
+    toolkit = toolchain.toolkit or toolchain.nvcc.path.resolve().parent.parent
     found = sorted(folder for folder in toolkit.parent.glob("*/include") if (folder / name).is_file())
     return str(found[0]) if len(found) == 1 and path_hazard(str(found[0])) is None else None
 

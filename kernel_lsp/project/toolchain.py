@@ -176,6 +176,13 @@ def own_wheel_places() -> tuple[Place, ...]:
     return tuple(Place(folder, f"PyPI packages of {sys.prefix}") for folder in folders)
 
 
+def is_from_pypi(toolchain: Toolchain) -> bool:
+    """Whether nvcc is that of NVIDIA's PyPI packages, whose libraries are packages beside it."""
+    nvcc = toolchain.nvcc
+    toolkit = toolchain.toolkit or (nvcc.path.resolve().parent.parent if nvcc else None)
+    return toolkit is not None and toolkit.parent.name == "nvidia" and toolkit.name.startswith("cu")
+
+
 def tool_in(folder: Path, name: str, where: str) -> Tool | None:
     """The tool in one folder; None: not there."""
     return _named(name, folder / (name + _SUFFIX), where)

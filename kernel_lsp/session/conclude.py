@@ -24,7 +24,7 @@ from kernel_lsp.model.launch_choice import launches_for
 from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import ProjectConfig
 from kernel_lsp.project.register_limit import register_limit
-from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.project.toolchain import Toolchain, is_from_pypi
 from kernel_lsp.session.instructions import Instructions
 from kernel_lsp.session.measuring import Measuring, measured_on, profiled_launches
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest, ProjectLink
@@ -112,6 +112,7 @@ def outcome(
             severities,
             _not_built_severity(plan, built),
             scan_of_text,
+            is_from_pypi(toolchain),
         )
     reads = {path, *built.dependencies, *([str(plan.command.origin_path)] if plan.command.origin_path else [])}
     if plan.config is not None:

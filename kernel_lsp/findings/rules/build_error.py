@@ -14,6 +14,7 @@ from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.finding import Finding, Related
+from kernel_lsp.findings.missing_headers import header_advice
 from kernel_lsp.source.message import CompilerMessage
 
 MOST_RELATED = 8
@@ -56,6 +57,13 @@ def _about_kernel(facts: Facts, message: CompilerMessage, short_name: str, line:
                     yield Related(facts.path, array.line, f"shared memory: {array.name}")
 
 
+def _advice(facts: Facts, text: RuleText, message: CompilerMessage) -> str:
+    by_part = next((cure for part, cure in text.advice.items() if part in message.text), "")
+    if by_part or message.severity != "error":
+        return by_part
+    return header_advice(message.text, compiler_from_pypi=facts.compiler_from_pypi)
+
+
 def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     seen = set()
     for message in facts.messages:
@@ -84,7 +92,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 end_column=at_column + 1 if at_column else None,
                 kernel=function_name(message.kernel).full if message.kernel else None,
                 message=text.messages["any"].format(text=words, code=_mark(message)),
-                advice=next((cure for part, cure in text.advice.items() if part in message.text), ""),
+                advice=_advice(facts, text, message),
                 related=tuple(related[:MOST_RELATED]),
             )
         )
