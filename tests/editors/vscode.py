@@ -71,6 +71,7 @@ def package_extension() -> Path:
     sources = [
         *EXTENSION.glob("src/*"),
         *EXTENSION.glob("walkthrough/*"),
+        *EXTENSION.glob("syntaxes/*"),
         *EXTENSION.glob("*.json"),
         *EXTENSION.glob("*.md"),
     ]

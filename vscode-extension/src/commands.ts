@@ -3,6 +3,7 @@ import * as os from 'node:os';
 import * as vscode from 'vscode';
 import { isCuda } from './documents';
 import { findBasePython } from './interpreter';
+import { kernelsAtCursor } from './kernelsAtCursor';
 import { forget, log, showLog, tell } from './log';
 import type { OwnEnvironment } from './ownEnvironment';
 import { run } from './process';
@@ -55,12 +56,7 @@ export async function runBenchmark(server: Server): Promise<void> {
 
 /** Profiles the kernel at the cursor: the server's own code actions say which those are. */
 export async function profileKernel(server: Server): Promise<void> {
-  const editor = vscode.window.activeTextEditor;
-  const actions =
-    editor === undefined || server.running === undefined
-      ? []
-      : await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', editor.document.uri, editor.selection);
-  const profiles = actions.flatMap(({ command }) => (command?.command === PROFILE ? [command] : []));
+  const profiles = await kernelsAtCursor(PROFILE);
   const chosen =
     profiles.length < 2
       ? profiles[0]

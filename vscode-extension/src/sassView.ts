@@ -1,9 +1,12 @@
 // A kernel's instructions as a read-only document beside the source: the scheme kernel-lsp-sass.
+// Rows of the source line at the cursor are marked there; "Go to Definition" on a row leads back to its line.
 import * as vscode from 'vscode';
 import { isCuda } from './documents';
+import { kernelsAtCursor } from './kernelsAtCursor';
 import type { Server } from './server';
 
 const SCHEME = 'kernel-lsp-sass';
+const OPEN = 'kernelLsp.openSass';
 
 /** `kernelLsp/sass`: the text, and which source lines each of its rows belongs to (rows and lines from 0). */
 interface Sass {
@@ -19,25 +22,47 @@ interface Asked {
   readonly kernel: string | null;
 }
 
-export class SassView implements vscode.TextDocumentContentProvider, vscode.Disposable {
+export class SassView implements vscode.TextDocumentContentProvider, vscode.DefinitionProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
-  private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
+  private readonly marked = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
+    overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.findMatchForeground'),
+  });
+  private readonly links = new Map<string, Sass['links']>();
+  private readonly subscriptions: vscode.Disposable[];
   readonly onDidChange = this.changed.event;
 
   constructor(private readonly server: Server) {
     server.onInstructions((uri) => this.refresh(uri));
+    this.subscriptions = [
+      this.changed,
+      this.marked,
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.languages.registerDefinitionProvider({ scheme: SCHEME }, this),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.followActive()),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => document.uri.scheme === SCHEME && this.followActive()),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.links.delete(uri.toString())),
+    ];
   }
 
   dispose(): void {
-    this.registration.dispose();
-    this.changed.dispose();
+    this.subscriptions.forEach((subscription) => subscription.dispose());
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
-    return (await this.ask(JSON.parse(uri.query) as Asked))?.text ?? '// The Kernel LSP server is not running.\n';
+    const sass = await this.ask(asked(uri));
+    this.links.set(uri.toString(), sass?.links ?? []);
+    return sass?.text ?? '// The Kernel LSP server is not running.\n';
   }
 
-  /** Opens a kernel's instructions; without one, those of a kernel of the active file that the user picks. */
+  provideDefinition(document: vscode.TextDocument, position: vscode.Position): vscode.Location[] {
+    const lines = this.links.get(document.uri.toString())?.find(({ row }) => row === position.line)?.lines ?? [];
+    return lines.map(({ uri, line }) => new vscode.Location(vscode.Uri.parse(uri), new vscode.Position(line, 0)));
+  }
+
+  /** Opens a kernel's instructions; without one, those of the kernel at the cursor, or of one that the user picks. */
   async open(uri?: string, kernel?: string): Promise<void> {
     const active = vscode.window.activeTextEditor?.document;
     const client = this.server.running;
@@ -46,21 +71,26 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Disp
       void vscode.window.showInformationMessage('Open a .cu or .cuh file first: the instructions are of its kernels.');
       return;
     }
-    const asked = kernel ?? (await this.pick(of));
-    if (asked === undefined) {
+    const chosen = kernel ?? (await this.pick(of));
+    if (chosen === undefined) {
       return;
     }
-    const sass = await this.ask({ uri: of, kernel: asked });
-    const path = `/${sass?.name ?? 'kernel'}.sass`;
+    const sass = await this.ask({ uri: of, kernel: chosen });
+    const path = `/${sass?.name ?? 'kernel'} (SASS)`; // the name that makes it the language cuda-sass
     const document = await vscode.workspace.openTextDocument(
-      vscode.Uri.from({ scheme: SCHEME, path, query: JSON.stringify({ uri: of, kernel: asked }) }),
+      vscode.Uri.from({ scheme: SCHEME, path, query: JSON.stringify({ uri: of, kernel: chosen }) }),
     );
     await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true, preview: true });
+    this.followActive();
   }
 
   private async pick(uri: string): Promise<string | undefined> {
+    const here = (await kernelsAtCursor(OPEN)).map(({ arguments: [, kernel] = [] }) => String(kernel));
+    if (here.length === 1) {
+      return here[0];
+    }
     const sass = await this.ask({ uri, kernel: null });
-    const kernels = sass?.kernels ?? [];
+    const kernels = (sass?.kernels ?? []).filter(({ kernel }) => here.length === 0 || here.includes(kernel));
     if (kernels.length === 0) {
       void vscode.window.showInformationMessage(sass?.text.replace(/^\/\/ /, '').trim() ?? 'The Kernel LSP server is not running.');
     }
@@ -77,9 +107,37 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Disp
 
   private refresh(uri: string): void {
     for (const document of vscode.workspace.textDocuments) {
-      if (document.uri.scheme === SCHEME && (JSON.parse(document.uri.query) as Asked).uri === uri) {
+      if (document.uri.scheme === SCHEME && asked(document.uri).uri === uri) {
         this.changed.fire(document.uri);
       }
     }
   }
+
+  private followActive(): void {
+    if (vscode.window.activeTextEditor !== undefined) {
+      this.follow(vscode.window.activeTextEditor);
+    }
+  }
+
+  /** Marks the rows of the source line at the cursor in the views of that source, and brings the first into sight. */
+  private follow(source: vscode.TextEditor): void {
+    const uri = this.server.running?.code2ProtocolConverter.asUri(source.document.uri);
+    for (const view of vscode.window.visibleTextEditors) {
+      if (view.document.uri.scheme !== SCHEME || asked(view.document.uri).uri !== uri) {
+        continue;
+      }
+      const links = this.links.get(view.document.uri.toString()) ?? [];
+      const here = links.filter(({ lines }) => lines.some((place) => place.uri === uri && place.line === source.selection.active.line));
+      const ranges = here.map(({ row }) => new vscode.Range(row, 0, row, 0));
+      view.setDecorations(this.marked, ranges);
+      if (ranges.length > 0 && !ranges.some((range) => view.visibleRanges.some((visible) => visible.contains(range)))) {
+        view.revealRange(ranges[0], vscode.TextEditorRevealType.InCenter);
+      }
+    }
+  }
+}
+
+/** What a view's URI asks for. */
+function asked(uri: vscode.Uri): Asked {
+  return JSON.parse(uri.query) as Asked;
 }
