@@ -11,13 +11,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "cubin_corpus"
 EXAMPLES = ROOT / "examples"
-ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
-ARCHS_WITH_SUFFIX = ("sm_90a", "sm_100a", "sm_120a")  # for the files that ask for them
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def build(source: Path, arch: str, toolkit: Path, more_flags: Sequence[str] = ()
     command = [str(nvcc), "-std=c++17", "--extended-lambda", "-lineinfo", "-cubin", f"-arch={arch}", "-Xptxas", "-v"]
     command += [*(flags[1].split() if flags else ()), *more_flags, str(source)]
     recipe = hashlib.sha256(" ".join(command).encode())
-    recipe.update(str(nvcc.stat().st_mtime_ns).encode())
+    recipe.update(version(nvcc).encode())
     included = re.findall(r'^#include "(.*)"', source.read_text("utf-8"), re.MULTILINE)
     parts = {source.parent / name for name in included} | set(source.parent.glob("*.cuh"))
     for file in (source, *sorted(parts)):
@@ -72,10 +72,16 @@ def build(source: Path, arch: str, toolkit: Path, more_flags: Sequence[str] = ()
     return BuiltCubin(source, path, text.read_text("utf-8"))
 
 
+@cache
+def version(tool: Path) -> str:
+    """What a tool says of its version."""
+    return subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=True).stdout
+
+
 def tool_text(toolkit: Path, cubin: Path, name: str, *arguments: str) -> str:
     """What an NVIDIA tool prints about a cubin of `build`, kept beside it."""
     tool = toolkit / "bin" / name
-    recipe = f"{name} {arguments} {tool.stat().st_mtime_ns}"
+    recipe = f"{name} {arguments} {version(tool)}"
     kept = cubin.with_suffix(f".{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.z")
     with _one_process(kept):
         if not kept.is_file():
@@ -143,9 +149,7 @@ def _number(pattern: str, line: str) -> int | None:
 
 def resource_usage(path: Path, toolkit: Path) -> dict[str, dict[str, str]]:
     """`cuobjdump -res-usage`: mangled name -> "REG", "STACK", "SHARED", "LOCAL", "CONSTANT[0]" -> value."""
-    said = subprocess.run(
-        [str(toolkit / "bin" / "cuobjdump"), "-res-usage", str(path)], capture_output=True, text=True, check=True
-    ).stdout
+    said = tool_text(toolkit, path, "cuobjdump", "-res-usage")
     return {
         name: dict(pair.rsplit(":", 1) for pair in values.split())  # type: ignore[misc]
         for name, values in re.findall(r"Function (\S+):\n\s+(.*)", said)

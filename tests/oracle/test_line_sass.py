@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,31 +14,27 @@ from kernel_lsp.model.kernel_sass import CubinSass, KernelSass, read_cubin_sass
 from kernel_lsp.model.line_sass import line_sass, local_lines
 from kernel_lsp.report.sass_listing import sass_listing
 from kernel_lsp.report.sass_value import instruction_values
+from tests.oracle.cubin_corpus import build, sources_for, tool_text
 from tests.unit.kernel_values import analysed
 from tests.unit.kernel_values import kernel as binary
 
 DATA = Path(__file__).parents[1] / "data"
-SOURCES = [DATA / "cubin_corpus" / f"{name}.cu" for name in ("lines", "spill", "local", "calls", "shared")]
-SOURCES += [DATA / "sass" / "ops.cu", *sorted((Path(__file__).parents[2] / "examples").glob("*.cu"))]
+OPCODES = DATA / "sass" / "ops.cu"
+ON = ("sm_80", "sm_86", "sm_90a", "sm_100a", "sm_120a")
 
 
-@pytest.fixture(scope="module", params=["sm_80", "sm_86", "sm_90a", "sm_100a", "sm_120a"])
-def arch(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def decoded(source: Path, arch: str, toolkit: Path) -> CubinSass:
+    cubin = build(source, arch, toolkit)
+    return read_cubin_sass(cubin.data, tool_text(toolkit, cubin.path, "nvdisasm", *ARGUMENTS), "")
 
 
-def decoded(source: Path, arch: str, toolkit: Path, folder: Path) -> CubinSass:
-    cubin = folder / f"{source.stem}.cubin"
-    argv = [str(toolkit / "bin" / "nvcc"), "-std=c++17", "-cubin", "-lineinfo", f"-arch={arch}", "-o", str(cubin)]
-    subprocess.run([*argv, str(source)], check=True, timeout=300, capture_output=True)
-    tool = [str(toolkit / "bin" / "nvdisasm"), *ARGUMENTS, str(cubin)]
-    text = subprocess.run(tool, check=True, timeout=120, capture_output=True, text=True).stdout
-    return read_cubin_sass(cubin.read_bytes(), text, "")
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_the_lines_sum_is_the_kernels_each_once(source: Path, arch: str, toolkit: Path, tmp_path: Path) -> None:
-    for kernel in decoded(source, arch, toolkit, tmp_path).sections.values():
+@pytest.mark.parametrize(
+    ("source", "arch"),
+    [(source, arch) for arch in ON for source in (*sources_for(arch), OPCODES)],
+    ids=lambda value: value if isinstance(value, str) else value.stem,
+)
+def test_the_lines_sum_is_the_kernels_each_once(source: Path, arch: str, toolkit: Path) -> None:
+    for kernel in decoded(source, arch, toolkit).sections.values():
         assert_each_once(kernel)
         assert_local_memory_is_complete(kernel)
 
@@ -70,8 +65,8 @@ def assert_local_memory_is_complete(kernel: KernelSass) -> None:
         assert sum(line.store_bytes + line.load_bytes for line in lines) == sum(a.width_bytes for a in accesses)
 
 
-def test_values_and_listing_hold_every_instruction(toolkit: Path, tmp_path: Path) -> None:
-    found = decoded(DATA / "cubin_corpus" / "lines.cu", "sm_86", toolkit, tmp_path)
+def test_values_and_listing_hold_every_instruction(toolkit: Path) -> None:
+    found = decoded(DATA / "cubin_corpus" / "lines.cu", "sm_86", toolkit)
     for sass in found.sections.values():
         values = instruction_values(sass)
         assert [value["pc"] for value in values] == list(range(0, 16 * sass.instruction_count, 16))

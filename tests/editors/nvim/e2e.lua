@@ -108,6 +108,30 @@ vim.cmd('silent write')
 step('error cleared', wait(function() return #errors() == 0 and vim.deep_equal(shown(), expected) end), shown())
 step('lens fresh again', wait(function() local t = kernel_lens() return t ~= '' and not t:find('before the failed', 1, true) end, 5), lenses())
 
+-- The instructions open in a split, and <CR> on a row goes to its source line.
+local function sass()
+  local found = client:request_sync('kernelLsp/sass', { uri = vim.uri_from_bufnr(buf) }, 5000, buf)
+  return found and found.result or {}
+end
+wait(function() return vim.startswith(sass().text or '', '// ' .. plan.kernel.name) end) -- of this text, read to the end
+vim.api.nvim_win_set_cursor(0, { plan.kernel.line, plan.kernel.column })
+vim.lsp.buf.code_action({ apply = true, filter = function(a) return a.title == 'Open SASS of ' .. plan.kernel.name end })
+local function in_view() return vim.startswith(vim.fn.fnamemodify(vim.api.nvim_buf_get_name(0), ':t'), 'kernel-lsp-sass:') end
+wait(in_view, 10)
+local rows = vim.api.nvim_buf_get_lines(0, 0, -1, false)
+local row, source_line
+for number, found in ipairs(rows) do
+  source_line = tonumber(found:match('%sl%.(%d+)$'))
+  if source_line then row = number break end
+end
+step('SASS view', in_view() and vim.startswith(rows[1], '// ' .. plan.kernel.name) and row and not vim.bo.modifiable, vim.list_slice(rows, 1, 8))
+vim.api.nvim_win_set_cursor(0, { row or 1, 0 })
+vim.api.nvim_feedkeys(vim.keycode('<CR>'), 'x', false)
+step('SASS to source', wait(function()
+  return vim.api.nvim_get_current_buf() == buf and vim.api.nvim_win_get_cursor(0)[1] == source_line
+end, 5), { vim.api.nvim_buf_get_name(0), vim.api.nvim_win_get_cursor(0), source_line })
+vim.cmd.only()
+
 -- The code action writes the report beside the source and shows it.
 vim.api.nvim_win_set_cursor(0, { plan.kernel.line, plan.kernel.column })
 vim.lsp.buf.code_action({ apply = true, filter = function(a) return a.title == 'Write bottleneck report of ' .. plan.kernel.name end })
