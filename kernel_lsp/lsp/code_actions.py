@@ -1,4 +1,4 @@
-"""Code actions: write a report, open a kernel's instructions beside the source, profile it, run the benchmark."""
+"""Code actions: write a report, open a kernel's SASS, profile it, choose or compare measurements, run the benchmark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lsprotocol import types
 
-from kernel_lsp.lsp.names import BENCHMARK, OPEN_SASS, PROFILE, WRITE_REPORT
+from kernel_lsp.lsp.names import BENCHMARK, CHOOSE_REPORT, COMPARE_REPORTS, OPEN_SASS, PROFILE, WRITE_REPORT
 from kernel_lsp.lsp.placed import placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
@@ -32,6 +32,10 @@ def code_actions(server: KernelLspServer, params: types.CodeActionParams) -> lis
     kernels = _kernels_at(document, line) if here or is_asked else []
     if server.opens_sass:
         actions += [_of_kernel(kind, "Open SASS of", OPEN_SASS, kernel, document.uri) for kernel in kernels]
+    for kernel in kernels or here:
+        if kernel.measured is not None and len(kernel.measured.reports) + len(kernel.measured.launches) > 2:
+            actions.append(_of_kernel(kind, "Choose the measurement of", CHOOSE_REPORT, kernel, document.uri))
+            actions.append(_of_kernel(kind, "Compare measurements of", COMPARE_REPORTS, kernel, document.uri))
     if server.session.trusted:  # else it would only be refused
         actions += [_of_kernel(kind, "Profile", PROFILE, kernel, document.uri) for kernel in kernels or here]
         if is_asked and server.session.settings.benchmark_command:

@@ -24,17 +24,16 @@ def code_lens(server: KernelLspServer, params: types.CodeLensParams) -> list[typ
     analysis = document.good.analysis
     now_at = {id(placed.kernel): placed.span for placed in placed_kernels(document)}
     table = LineTable(document.text)
-    # Without the command the lens is a text that nothing happens on.
-    choose = CHOOSE_REPORT if CHOOSE_REPORT in server.protocol.fm.commands else ""
+    now = datetime.now().astimezone()
     shown = [(lens, WRITE_REPORT) for lens in lenses(analysis.kernels, analysis.path)]
-    shown += [(lens, choose) for lens in measured_lenses(analysis.kernels, analysis.path, datetime.now().astimezone())]
+    shown += [(lens, CHOOSE_REPORT) for lens in measured_lenses(analysis.kernels, analysis.path, now)]
     found = []
     for lens, command in shown:
         span = now_at.get(id(lens.kernel))
         if span is None:
             continue
         title = f"{lens.text} (before the failed build)" if document.is_stale else lens.text
-        arguments = [document.uri, lens.kernel.binary.mangled] if command else None
+        arguments = [document.uri, lens.kernel.binary.mangled]
         found.append(
             types.CodeLens(
                 range=lsp_range(table, server.encoding, span.line, span.column, span.line, span.end_column),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -48,16 +49,20 @@ async def _write_and_show(server: KernelLspServer, document: OpenDocument, mangl
     assert document.good is not None
     report = report_of(document.good, mangled, freshness(document))
     text = report_markdown(report, str(document.path.parent))
-    path = document.path.with_name(f"{document.path.name}.bottleneck.md")
+    await show_page(server, document.path.with_name(f"{document.path.name}.bottleneck.md"), text, "report")
+
+
+async def show_page(server: KernelLspServer, path: Path, text: str, what: str) -> None:
+    """Write a page beside the source and show it. `what` it is, for messages: "report"."""
     try:
         await asyncio.to_thread(path.write_text, text, "utf-8")
     except OSError as error:
-        _say(server, types.MessageType.Error, f"The report could not be written to {path}: {error.strerror}.")
+        _say(server, types.MessageType.Error, f"The {what} could not be written to {path}: {error.strerror}.")
         return
     if server.client_can("window.show_document.support"):
         await server.window_show_document_async(types.ShowDocumentParams(uri=path.as_uri(), take_focus=True))
     else:
-        _say(server, types.MessageType.Info, f"The report was written to {path}.")
+        _say(server, types.MessageType.Info, f"The {what} was written to {path}.")
 
 
 def _say(server: KernelLspServer, level: types.MessageType, text: str) -> None:

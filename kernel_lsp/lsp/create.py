@@ -10,7 +10,16 @@ from typing import Any
 from lsprotocol import types
 
 from kernel_lsp.lsp import lifecycle
-from kernel_lsp.lsp.names import BENCHMARK, GPUS, PROFILE, REBUILD, SASS, WRITE_REPORT
+from kernel_lsp.lsp.names import (
+    BENCHMARK,
+    CHOOSE_REPORT,
+    COMPARE_REPORTS,
+    GPUS,
+    PROFILE,
+    REBUILD,
+    SASS,
+    WRITE_REPORT,
+)
 from kernel_lsp.lsp.server import KernelLspServer
 
 
@@ -94,6 +103,18 @@ def _register_features(server: KernelLspServer) -> None:
         from kernel_lsp.lsp import gpu_commands
 
         gpu_commands.benchmark(server, *arguments[:1])
+
+    @server.command(CHOOSE_REPORT)
+    def choose_report(*arguments: Any) -> None:
+        from kernel_lsp.lsp import report_commands
+
+        report_commands.choose_report(server, *arguments[:2])
+
+    @server.command(COMPARE_REPORTS)
+    def compare_reports(*arguments: Any) -> None:
+        from kernel_lsp.lsp import report_commands
+
+        report_commands.compare_reports(server, *arguments[:2])
 
     @server.command(REBUILD)
     def rebuild(*arguments: Any) -> None:

@@ -56,6 +56,7 @@ def register(server: KernelLspServer) -> None:
         server.trusted = options.get("trusted", True) is not False
         server.wants_status = options.get("status") is True
         server.opens_sass = options.get("sassView") is True
+        server.picks = options.get("pick") is True
         folders = [path_of(folder.uri) for folder in params.workspace_folders or ()]
         if not folders and params.root_uri:
             folders = [path_of(params.root_uri)]

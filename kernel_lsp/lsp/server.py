@@ -48,6 +48,7 @@ class KernelLspServer(LanguageServer):
         self._session: AnalysisSession | None = None
         self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.wants_status = False
+        self.picks = False  # the client answers kernelLsp/pick with a list of its own
         self.opens_sass = False  # the client runs the command that opens a kernel's instructions
         self.watch_parent = False  # a TCP connection does not end with the editor
         self.pending_settings: Any = None

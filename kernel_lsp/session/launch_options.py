@@ -8,9 +8,11 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from kernel_lsp.session.measuring import BuiltKernelName
+
 if TYPE_CHECKING:
-    from kernel_lsp.ncu.attach import MeasuredKernel
     from kernel_lsp.ncu.kernel_measurement import LaunchRef
+    from kernel_lsp.ncu.kernel_profile import KernelProfile
     from kernel_lsp.ncu.measured_report import MeasuredReport
     from kernel_lsp.ncu.placement import Fit
 
@@ -20,8 +22,8 @@ class LaunchOption:
     """One launch. `number` counts from 1 among the kernel's `count` launches in its report; `fit` is the report's."""
 
     ref: LaunchRef
-    measured: MeasuredKernel
-    modified_at: datetime
+    report: MeasuredReport
+    profile: KernelProfile
     number: int
     count: int
     fit: Fit | None
@@ -31,28 +33,26 @@ class LaunchOption:
         """The report's file name."""
         return PurePath(self.ref.report_path).name
 
+    @property
+    def modified_at(self) -> datetime:
+        """Of the report's file."""
+        return self.report.modified_at
+
 
 def launch_options(
-    reports: Sequence[MeasuredReport], mangled: str, kernels: Mapping[str, str], fits: Mapping[str, Fit]
+    kernel: BuiltKernelName, reports: Sequence[MeasuredReport], fits: Mapping[str, Fit]
 ) -> tuple[LaunchOption, ...]:
-    """All launches of a kernel, the newest report first, in it the longest.
-
-    `kernels` are all of the build, mangled -> demangled in full; `fits` are by the report's path.
-    """
-    from kernel_lsp.ncu.kernel_match import match_kernel
+    """All launches of a kernel, the newest report first, in it the longest. `fits` are by the report's path."""
     from kernel_lsp.ncu.kernel_measurement import LaunchRef
+    from kernel_lsp.session.report_kernels import launches_of
 
-    found = []
+    found: list[LaunchOption] = []
     for report in reports:
         path = report.report.path
-        names = {(each.profile.mangled, each.profile.name) for each in report.kernels}
-        same = {each for each in names if match_kernel(*each, kernels) == mangled}
-        launches = [each for each in report.kernels if (each.profile.mangled, each.profile.name) in same]
-        options = [
-            LaunchOption(
-                LaunchRef(path, each.profile.index), each, report.modified_at, number, len(launches), fits.get(path)
-            )
-            for number, each in enumerate(launches, 1)
-        ]
-        found += sorted(options, key=lambda option: -(option.measured.profile.duration_ns or 0.0))
+        launches = [each.profile for each in launches_of(report, kernel.mangled, kernel.of_build)]
+        options = (
+            LaunchOption(LaunchRef(path, profile.index), report, profile, number, len(launches), fits.get(path))
+            for number, profile in enumerate(launches, 1)
+        )
+        found += sorted(options, key=lambda option: -(option.profile.duration_ns or 0.0))
     return tuple(found)

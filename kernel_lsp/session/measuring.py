@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kernel_lsp.cubin.kernel import Cubin
@@ -13,9 +13,9 @@ from kernel_lsp.session.outcome import PipelineRequest
 from kernel_lsp.source.digest import content_digest
 
 if TYPE_CHECKING:
-    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement, LaunchRef
     from kernel_lsp.ncu.measured_report import MeasuredReport
-    from kernel_lsp.ncu.placement import BuiltKernel, Fit
+    from kernel_lsp.ncu.placement import BuiltKernel
 
 _N_KEPT = 16
 _N_BUILDS = 8  # of one file: a profile of any of them follows the edits since
@@ -27,6 +27,16 @@ class _Build:
     cubin_digest: str
     cubin: bytes
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernelName:
+    """One kernel of a file's build. `of_build` names all of them, mangled -> demangled in full."""
+
+    path: str
+    text: str  # that was built
+    mangled: str
+    of_build: Mapping[str, str]
 
 
 class Measuring:
@@ -70,12 +80,19 @@ class Measuring:
         self._kept.move_to_end(key)
         return found
 
-    def fit(self, path: str, text: str, mangled: str, kernels: Mapping[str, str], report: MeasuredReport) -> Fit | None:
-        """How well a report fits a file's last build of one of its kernels; None: it does not hold the kernel."""
+    def of_launch(
+        self, kernel: BuiltKernelName, report: MeasuredReport, launch: LaunchRef | None = None
+    ) -> KernelMeasurement | None:
+        """A launch (None: the longest) of one kernel in one report, on its file's last build; None: it holds none."""
         from kernel_lsp.ncu.kernel_measurement import measurements
+        from kernel_lsp.session.report_kernels import launches_of
 
-        found = measurements(kernels, lambda each: self._built(path, each), path, text, (report,), {}).get(mangled)
-        return None if found is None else found.placed.fit
+        path, mangled = kernel.path, kernel.mangled
+        only = replace(report, kernels=launches_of(report, mangled, kernel.of_build))
+        chosen = {} if launch is None else {mangled: launch}
+        names = kernel.of_build
+        found = measurements(names, lambda each: self._built(path, each), path, kernel.text, (only,), chosen)
+        return found.get(mangled)
 
     def _remember(self, path: str, build: _Build) -> None:
         """Make it the file's newest build; an older one with the same code knew the profiled text just as well."""

@@ -25,7 +25,7 @@ from kernel_lsp.session.building import DocumentBuilder
 from kernel_lsp.session.conclude import cubin_outcome, failed_outcome, outcome
 from kernel_lsp.session.instructions import BEING_READ, NO_CODE, InstructionReader, Instructions
 from kernel_lsp.session.linking import ProjectLinker
-from kernel_lsp.session.measuring import Measuring
+from kernel_lsp.session.measuring import BuiltKernelName, Measuring
 from kernel_lsp.session.outcome import FileOutcome, PipelineRequest, ProjectLink
 from kernel_lsp.session.planning import Plan, Planner
 from kernel_lsp.session.settings import Settings
@@ -34,8 +34,8 @@ from kernel_lsp.source.macros import defines_of
 
 if TYPE_CHECKING:
     from kernel_lsp.build.ncu_reader import ReportReader
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement, LaunchRef
     from kernel_lsp.ncu.measured_report import MeasuredReport
-    from kernel_lsp.ncu.placement import Fit
     from kernel_lsp.session.gpu_runs import GpuRuns
 
 AT_ONCE_S = 0.3  # a link that takes longer is waited for with interim numbers shown
@@ -200,20 +200,13 @@ class Pipeline:
             self._reports = ReportReader(self._store, self._environment)
         return await ProfileLoader(self._store, self._environment, toolchain, self._reports).load(path)
 
-    async def fits(
-        self, outcome: FileOutcome, mangled: str, kernels: Mapping[str, str], reports: Sequence[MeasuredReport]
-    ) -> dict[str, Fit]:
-        """How well reports fit the last build of a kernel, by their path; those that do not hold it are left out.
+    async def measured(
+        self, kernel: BuiltKernelName, launches: Sequence[tuple[MeasuredReport, LaunchRef | None]]
+    ) -> tuple[KernelMeasurement | None, ...]:
+        """Launches of a kernel on its file's last build; of a report without one the longest. None: it holds none."""
 
-        `kernels` are all of the build, mangled -> demangled in full.
-        """
-
-        def all_of_them() -> dict[str, Fit]:
-            found = {
-                report.report.path: self._measuring.fit(outcome.path, outcome.text, mangled, kernels, report)
-                for report in reports
-            }
-            return {path: fit for path, fit in found.items() if fit is not None}
+        def all_of_them() -> tuple[KernelMeasurement | None, ...]:
+            return tuple(self._measuring.of_launch(kernel, report, launch) for report, launch in launches)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, all_of_them)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
+from kernel_lsp.ncu.attach import MeasuredKernel
 from kernel_lsp.ncu.kernel_match import match_kernel, name_key, spelled_key
 from kernel_lsp.ncu.measured_report import MeasuredReport
 
@@ -23,7 +24,19 @@ class MeasuredDevice(NamedTuple):
 
 def holds_any(report: MeasuredReport, kernels: Mapping[str, str]) -> bool:
     """Whether a report holds one of these kernels (mangled -> demangled in full)."""
-    return any(match_kernel(mangled, name, kernels) is not None for mangled, name in _measured_names(report))
+    return any(match_kernel(*names, kernels) is not None for names in _measured_names(report))
+
+
+def kernels_in(reports: Iterable[MeasuredReport], kernels: Mapping[str, str]) -> frozenset[str]:
+    """Those of the kernels (mangled -> demangled in full) that some report holds."""
+    names = dict.fromkeys(each for report in reports for each in _measured_names(report))
+    return frozenset(found for each in names if (found := match_kernel(*each, kernels)) is not None)
+
+
+def launches_of(report: MeasuredReport, mangled: str, kernels: Mapping[str, str]) -> tuple[MeasuredKernel, ...]:
+    """The launches of one of these kernels (mangled -> demangled in full) in a report, in its order."""
+    same = {names for names in _measured_names(report) if match_kernel(*names, kernels) == mangled}
+    return tuple(each for each in report.kernels if (each.profile.mangled, each.profile.name) in same)
 
 
 def report_names(report: MeasuredReport) -> frozenset[str]:

@@ -172,6 +172,8 @@ class ReportShelf:
                 shelved = ShelvedReport(file, shelved.report)
             elif shelved.settles_at is not None and now >= shelved.settles_at:
                 shelved = self._rested(replace(shelved, file=file, settles_at=None))
+            elif shelved.problem and shelved.settles_at is None and file.is_named and not shelved.file.is_named:
+                self._listener.report_problem(shelved.problem)
             n_named, n_found = n_named + file.is_named, n_found + (not file.is_named)
             if limit := _beyond(file, n_named if file.is_named else n_found):
                 shelved = ShelvedReport(file, problem=limit, is_due=False, is_left_out=True)

@@ -27,7 +27,6 @@ from kernel_lsp.session.settings import Settings
 from kernel_lsp.session.uris import path_of, real_path, uri_key
 
 if TYPE_CHECKING:
-    from kernel_lsp.ncu.measured_report import MeasuredReport
     from kernel_lsp.session.gpu_runs import GpuRuns
 
 logger = logging.getLogger(__name__)
@@ -82,7 +81,7 @@ class AnalysisSession:
         self._listener = listener
         self._documents: dict[str, OpenDocument] = {}
         self._published = PublishedFindings()
-        self.reports = SessionReports(self._load_report, self._documents, self)
+        self.reports = SessionReports(pipeline, self._documents, self, listener)
         self._scheduler: Scheduler[str, _Run] = Scheduler(self._analyze, at_rest=self.reports.follow)
         self._typing: dict[str, asyncio.TimerHandle] = {}
         self._reading: dict[str, asyncio.Task[None]] = {}  # of instructions, after a run has published
@@ -123,7 +122,7 @@ class AnalysisSession:
         self._documents[key] = document
         self._request(key, document)
         self._use_reports()
-        self._look_at_reports()
+        self.look_at_reports()
 
     def change(self, uri: str, version: int | None, text: str) -> None:
         """The text changed in the editor; facts stay those of the last build, on their moved lines."""
@@ -144,7 +143,7 @@ class AnalysisSession:
         if document is not None and (news or not self._scheduler.busy(key)):
             self._request(key, document)
         self._renew(news, except_key=key)
-        self._look_at_reports()
+        self.look_at_reports()
 
     def close(self, uri: str) -> None:
         """A document was closed: stop its run and clear what it shows, in headers too."""
@@ -250,19 +249,9 @@ class AnalysisSession:
         kept = self._pipeline.kept_reports(self.roots)
         self.reports.use(self.settings, self.roots, trusted=self.trusted, kept=kept)
 
-    def _look_at_reports(self) -> None:
+    def look_at_reports(self) -> None:
+        """See what became of the reports that are known, and of the workspace where the client does not watch it."""
         self.reports.shelf.look(search=not self.watches_files)
-
-    async def _load_report(self, path: Path) -> MeasuredReport:
-        return await self._pipeline.load_report(path, self.settings, self.roots, trusted=self.trusted)
-
-    def reading_reports(self, work: asyncio.Task[None]) -> None:
-        """Passed on to the listener."""
-        self._listener.reading_reports(work)
-
-    def reading_report(self, name: str) -> None:
-        """Passed on to the listener."""
-        self._listener.reading_report(name)
 
     # --- runs ------------------------------------------------------------------------------------------------------
 

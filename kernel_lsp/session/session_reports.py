@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kernel_lsp.session.documents import OpenDocument
+from kernel_lsp.session.launch_options import LaunchOption, launch_options
+from kernel_lsp.session.measuring import BuiltKernelName
 from kernel_lsp.session.report_files import ReportPlaces, is_report
 from kernel_lsp.session.report_shelf import ReportShelf
 from kernel_lsp.session.settings import Settings
 
 if TYPE_CHECKING:
-    from kernel_lsp.ncu.kernel_measurement import LaunchRef
+    from kernel_lsp.ncu.kernel_measurement import KernelMeasurement, LaunchRef
     from kernel_lsp.ncu.measured_report import MeasuredReport
     from kernel_lsp.session.outcome import FileOutcome
+    from kernel_lsp.session.pipeline import Pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +37,18 @@ class DocumentRuns(Protocol):
     def analyse_again(self, key: str) -> None:
         """Analyse the text of a document's last run again."""
 
+    def say_once(self, text: str) -> None:
+        """A notice to the user."""
+
+
+class ReadingListener(Protocol):
+    """Who shows the user that reports are being read."""
+
     def reading_reports(self, work: asyncio.Task[None]) -> None:
         """Reports are being looked for and read; cancelling `work` leaves the rest unread."""
 
     def reading_report(self, name: str) -> None:
         """A file's turn has come."""
-
-    def say_once(self, text: str) -> None:
-        """A notice to the user."""
 
 
 class SessionReports:
@@ -49,13 +56,19 @@ class SessionReports:
 
     def __init__(
         self,
-        load: Callable[[Path], Awaitable[MeasuredReport]],
+        pipeline: Pipeline,
         documents: Mapping[str, OpenDocument],
         runs: DocumentRuns,
+        listener: ReadingListener,
     ) -> None:
-        self.shelf = ReportShelf(load, self)
+        self.shelf = ReportShelf(self._load, self)
+        self._pipeline = pipeline
         self._documents = documents
         self._runs = runs
+        self._listener = listener
+        self._settings = Settings()
+        self._roots: tuple[Path, ...] = ()
+        self._trusted = False
         self._added: tuple[Path, ...] = ()
         self._chosen: dict[str, dict[str, LaunchRef]] = {}
         self._names_of_report: dict[MeasuredReport, frozenset[str]] = {}
@@ -68,6 +81,7 @@ class SessionReports:
 
         `kept`: folders with those of profile commands.
         """
+        self._settings, self._roots, self._trusted = settings, roots, trusted
         if not self._documents:
             return
         self.shelf.use(
@@ -106,6 +120,36 @@ class SessionReports:
         else:
             chosen[mangled] = launch
         self._runs.analyse_again(key)
+
+    async def measured_kernels(self, document: OpenDocument) -> frozenset[str]:
+        """Mangled names of the kernels in the document's last good build that some report holds."""
+        if document.good is None or document.good.analysis is None:
+            return frozenset()
+        from kernel_lsp.session.report_kernels import kernels_in
+
+        names = {kernel.binary.mangled: kernel.binary.name for kernel in document.good.analysis.kernels}
+        return await asyncio.to_thread(kernels_in, self.shelf.reports, names)
+
+    async def options(self, document: OpenDocument, mangled: str) -> tuple[LaunchOption, ...]:
+        """The launches among which one is shown for a kernel of the document's last good build."""
+        kernel = _built_kernel(document, mangled)
+        if kernel is None:
+            return ()
+        found = launch_options(kernel, self.shelf.reports, {})
+        reports = tuple(dict.fromkeys(option.report for option in found))
+        measured = await self._pipeline.measured(kernel, [(report, None) for report in reports])
+        fits = {each.ref.report_path: each.placed.fit for each in measured if each is not None}
+        return launch_options(kernel, reports, fits)
+
+    async def measurements(
+        self, document: OpenDocument, mangled: str, options: Sequence[LaunchOption]
+    ) -> tuple[KernelMeasurement, ...]:
+        """Some of these launches, as they would be shown."""
+        kernel = _built_kernel(document, mangled)
+        if kernel is None:
+            return ()
+        found = await self._pipeline.measured(kernel, [(option.report, option.ref) for option in options])
+        return tuple(each for each in found if each is not None)
 
     def accepted(self, key: str, document: OpenDocument, reports: tuple[MeasuredReport, ...]) -> None:
         """A run that knew these reports has ended."""
@@ -146,13 +190,16 @@ class SessionReports:
         self.reports_changed()
 
     def reading_reports(self, work: asyncio.Task[None]) -> None:
-        self._runs.reading_reports(work)
+        self._listener.reading_reports(work)
 
     def reading_report(self, name: str) -> None:
-        self._runs.reading_report(name)
+        self._listener.reading_report(name)
 
     def report_problem(self, text: str) -> None:
         self._runs.say_once(text)
+
+    async def _load(self, path: Path) -> MeasuredReport:
+        return await self._pipeline.load_report(path, self._settings, self._roots, trusted=self._trusted)
 
     # --- which reports concern a document --------------------------------------------------------------------------
 
@@ -175,3 +222,12 @@ class SessionReports:
             if not known[1].isdisjoint(self._names_of_report[report]):
                 concerning.append(report)
         return tuple(concerning)
+
+
+def _built_kernel(document: OpenDocument, mangled: str) -> BuiltKernelName | None:
+    """A kernel of the document's last good build; None where there is none of that name."""
+    if document.good is None or document.good.analysis is None:
+        return None
+    names = {kernel.binary.mangled: kernel.binary.name for kernel in document.good.analysis.kernels}
+    good = document.good
+    return BuiltKernelName(good.path, good.text, mangled, names) if mangled in names else None

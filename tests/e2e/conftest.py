@@ -38,6 +38,8 @@ class KernelClient(LanguageClient):
         self.registrations: list[types.Registration] = []
         self.statuses: list[Any] = []  # kernelLsp/status, as it came
         self.published: list[types.PublishDiagnosticsParams] = []  # in the order of arrival
+        self.picks: list[tuple[str, list[str]]] = []  # titles and labels of lists that the user was shown
+        self.picked: list[int | None] = []  # what the user takes of the next ones; nothing where it is empty
 
     async def wait_until(self, condition: Callable[[], T], what: str, timeout_s: float = 60.0) -> T:
         """The condition's first true value; raises when the server has gone or the time is up."""
@@ -119,6 +121,19 @@ def make_client() -> KernelClient:
     def refresh_hints(*_: Any) -> None:
         client.refreshes.append(types.WORKSPACE_INLAY_HINT_REFRESH)
 
+    @client.feature("kernelLsp/pick")
+    def pick(params: Any) -> dict[str, int] | None:
+        client.picks.append((params.title, [f"{i.label}, {i.description}, {i.detail}" for i in params.items]))
+        index = client.picked.pop(0) if client.picked else None
+        return None if index is None else {"index": index}
+
+    @client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
+    def show_message_request(params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        actions = list(params.actions or [])
+        client.picks.append((params.message, [action.title for action in actions]))
+        index = client.picked.pop(0) if client.picked else None
+        return None if index is None else actions[index]
+
     @client.feature("kernelLsp/status")
     def status(params: Any) -> None:
         client.statuses.append(params)
@@ -144,13 +159,14 @@ async def client(
 ) -> AsyncGenerator[None, None]:
     """An initialised session in a folder of its own (`client.root`); ends with shutdown and exit."""
     lsp_client.root = tmp_path
+    options = {"trusted": True, "status": True, "sassView": True, "pick": request.param.startswith("vscode")}
     lsp_client.set_configuration(SETTINGS, section="kernelLsp")
     answer = await lsp_client.initialize_session(
         types.InitializeParams(
             capabilities=capabilities(request.param),
             root_uri=tmp_path.as_uri(),
             workspace_folders=[types.WorkspaceFolder(uri=tmp_path.as_uri(), name="workspace")],
-            initialization_options={"trusted": True, "status": True, "sassView": True, "settings": SETTINGS},
+            initialization_options={**options, "settings": SETTINGS},
         )
     )
     if answer.capabilities.position_encoding is not None:

@@ -154,13 +154,19 @@ async def test_bad_reports_are_listed_and_only_named_ones_are_spoken_of(tmp_path
     shelf.look(search=True)
     await shelf.settled()
     assert sorted(reader.asked) == ["found.ncu-rep", "named.ncu-rep"], "the same file is not tried again"
+    listener.problems.clear()
+    shelf.use(ReportPlaces((tmp_path / "w",), (str(found),)))
+    await shelf.settled()
+    assert listener.problems == [f"{found}: no report (bad 1)"], "it is named now"
+    shelf.use(ReportPlaces((tmp_path / "w",), (str(named),), (tmp_path,)))
+    await shelf.settled()
     put(found, "good now", age_s=-1)
     shelf.look(search=False)
     await shelf.settled()
     assert shown(shelf) == ["found.ncu-rep"]
     shelf.retry()
     await shelf.settled()
-    assert reader.asked.count("named.ncu-rep") == 2
+    assert reader.asked.count("named.ncu-rep") == 3  # left the shelf once, and tried again
 
 
 async def test_a_file_that_is_being_written_is_waited_for(
