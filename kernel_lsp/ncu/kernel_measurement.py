@@ -85,6 +85,12 @@ class KernelMeasurement:
         return roof(self.profile)
 
     @property
+    def useful_roof(self) -> Roof | None:
+        """The unit that was at its peak, where accesses in excess are not what kept it there."""
+        at = self.roof
+        return None if at is None or at.wasted else at
+
+    @property
     def runs_well(self) -> bool:
         """Whether nothing about warps was a problem: the schedulers issued, or a unit was at its peak."""
         return self.issue.stalls_matter is False or self.roof is not None

@@ -144,8 +144,10 @@ def _issue(found: KernelMeasurement) -> list[str]:
     """Issue slots first; stalls only where the slots are not used, or where it is not known whether they are."""
     issue = found.issue
     sentences = issue_sentences(found.profile, issue)
-    if found.roof is not None and issue.stalls_matter:
-        sentences.append(f"{found.roof.unit} is at {found.roof.pct:.0f} % of its peak: the stalls follow from it.")
+    at = found.roof
+    if at is not None and issue.stalls_matter:
+        means = f", but {at.wasted}" if at.wasted else ": the stalls follow from it"
+        sentences.append(f"{at.unit} is at {at.pct:.0f} % of its peak{means}.")
     top = [(reason_words(reason), share) for reason, share in issue.top_stalls[:MOST_STALLS]]
     if top and issue.stalls_matter is None:
         sentences.append("Stalls by samples; whether they matter is not known without the issue slots:")
@@ -190,8 +192,9 @@ def _advice(found: KernelMeasurement, here: PlacedLine) -> str:
         return ""
     known = stall_reason(reason)
     said = f"{known.words[0].upper()}{known.words[1:]}: {known.means}."
-    if found.roof is not None:
-        return f"{said} {found.roof.unit} is at {found.roof.pct:.0f} % of its peak, so warps wait somewhere."
+    at = found.useful_roof
+    if at is not None:
+        return f"{said} {at.unit} is at {at.pct:.0f} % of its peak, so warps wait somewhere."
     wait = wait_of(here.waits_for, reason)
     action = producer_kind(wait.producer).action if wait is not None else None
     action = action or next(iter(known.first_actions(found.absent)), None)

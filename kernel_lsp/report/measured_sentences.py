@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kernel_lsp.findings import wording
 from kernel_lsp.ncu.metric_names import metric_names
 from kernel_lsp.report.measured_words import number_words, pct_words, rate_words, share_words
 
@@ -132,6 +133,9 @@ def roofline_sentences(profile: KernelProfile) -> list[str]:
         alone = "".join(f"; {point.precision} alone: {rate_words(point.flop_per_s, 'FLOPS')}" for point in working[:1])
         return [f"Roofline: {tensor} and tensor operations are not counted, so the place is not known{alone}."]
     told = bool(profile.pipes_pct or profile.by_opcode)
+    if has_no_flop(profile):
+        counted = wording.joined(sorted(point.precision for point in profile.roofline)).replace(" and ", " or ")
+        return [f"No {counted} operations were executed: DRAM's is the only roof."]
     said = []
     for point in working:
         text = f"Roofline {point.precision}: {rate_words(point.flop_per_s, 'FLOPS')}"
@@ -144,6 +148,12 @@ def roofline_sentences(profile: KernelProfile) -> list[str]:
                 text += f", {share_words(point.attained)} of what it allows"
         said.append(f"{text}." if told else f"{text}. Tensor operations, if there were any, are not counted.")
     return said
+
+
+def has_no_flop(profile: KernelProfile) -> bool:
+    """Whether operations were counted, and there were none."""
+    counted = profile.roofline
+    return bool(counted) and not any(point.flop_per_s for point in counted) and tensor_words(profile) is None
 
 
 def told_rules(profile: KernelProfile) -> tuple[RuleResult, ...]:

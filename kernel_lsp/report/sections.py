@@ -85,13 +85,14 @@ def roofline(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
         ),
         Table(("precision", "dense peak, TFLOPS (TOPS)", "balance, FLOP/byte", "peak is"), rows),
     ]
-    found: tuple[Block, ...] = ()
+    is_known = False
     if kernel.measured is not None:
         from kernel_lsp.report.measured_sections import roofline_blocks
+        from kernel_lsp.report.measured_sentences import has_no_flop
 
         found = roofline_blocks(kernel.measured)
-    is_known = any(isinstance(block, Table) for block in found)
-    blocks += found
+        is_known = any(isinstance(block, Table) for block in found) or has_no_flop(kernel.measured.profile)
+        blocks += found
     if not is_known:
         blocks.append(
             Paragraph(

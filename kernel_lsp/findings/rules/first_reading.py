@@ -29,8 +29,8 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
             )
             if value is not None
         ]
-        variant = "issue" if at is None else at.side
-        other = sol.memory if variant == "sm" else sol.sm
+        variant = "issue" if at is None else "wasted" if at.wasted else at.side
+        other = sol.memory if at is not None and at.side == "sm" else sol.sm
         yield kernel_draft(
             text,
             facts,
@@ -39,10 +39,11 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
                 issue=wording.share(issued or 0.0),
                 unit=at.unit if at else "",
                 pct=wording.percent(at.pct / 100) if at else "",
+                wasted=at.wasted if at else "",
                 other="unknown" if other is None else wording.share(other / 100),
                 kind=kind_words(kernel, found),
             ),
-            advice=text.advice["issue" if at is None else "roof"].format(next=at.next_step if at else ""),
+            advice=text.advice[variant if variant in text.advice else "roof"].format(next=at.next_step if at else ""),
             evidence=tuple(evidence),
         )
 

@@ -1,6 +1,7 @@
 """KL601: a line with many of the kernel's stall samples, its reason, and what it waits for.
 
-Stalls are read only where the schedulers fail to issue. At a roof warps wait somewhere, so the line is only hinted at.
+Stalls are read only where the schedulers fail to issue. At a roof warps wait somewhere, so the line is only hinted at,
+unless the roof is reached by accesses in excess.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _draft(
     message = of_kernel(facts, kernel, hot.line, text.messages[variant].format(**values))
     if variant == "waits" and len(message) > _LONGEST:
         message = of_kernel(facts, kernel, hot.line, text.messages["reason"].format(**values))
-    is_sure = found.issue.stalls_matter is True and found.roof is None and hot.reason is not None
+    is_sure = found.issue.stalls_matter is True and found.useful_roof is None and hot.reason is not None
     severity: Severity = text.severity if is_sure else "hint"
     evidence = [
         measured(found, "stall_sample_share", hot.share, "of the kernel's samples"),
@@ -131,7 +132,7 @@ def _producer(waits: tuple[WaitFor, ...], lines: list[int], here: int) -> str:
 
 
 def _advice(text: RuleText, found: KernelMeasurement, hot: PlacedHotLine, waits: tuple[WaitFor, ...]) -> str:
-    at = found.roof
+    at = found.useful_roof
     if at is not None:
         return text.advice["roof"].format(unit=at.unit, pct=wording.percent(at.pct / 100), next=at.next_step)
     if hot.reason is None:

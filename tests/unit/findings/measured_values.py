@@ -73,7 +73,7 @@ DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 
 def measurement(
     columns: Mapping[str, Mapping[int, float]] = {},
-    facts: Mapping[str, float] = {},
+    facts: Mapping[str, float | str] = {},
     *,
     text: str = TEXT,
     profiled: str | None = None,

@@ -364,6 +364,21 @@ def test_a_healthy_launch_is_said_to_be_once_and_quietly(facts: dict[str, float]
     assert [(f.code, f.severity, f.message) for f in file.findings] == [("KL608", "hint", message)]
 
 
+def test_a_peak_that_is_mostly_waste_is_no_roof() -> None:
+    # 100 sectors where 20 would do: 80 of 100 are in excess.
+    columns = hot(long_scoreboard={8: 90}, selected={9: 10}) | {SECTORS: {8: 100.0}, f"{SECTORS}_ideal": {8: 20.0}}
+    by_l2: dict[str, float | str] = {f"breakdown:{MEMORY}": "lts__t_sectors.avg.pct", "lts__t_sectors.avg.pct": 92}
+    file = judged(measurement(columns, {MEMORY: 92, SM: 10, ISSUE: 0.2, **by_l2}))
+    (found,) = of_code(file, "KL608")
+    assert found.message == "L2 at 92 % of peak, but 80 % of the global sectors are in excess (measured)"
+    (line,) = of_code(file, "KL601")
+    assert line.severity == "information"
+    assert "of its peak" not in line.advice
+    # What of it L2 serves, and DRAM never sees, is not told: DRAM at its peak stays a roof.
+    (found,) = of_code(judged(measurement(columns, {MEMORY: 92, DRAM: 91, SM: 10, ISSUE: 0.2})), "KL608")
+    assert found.message == "at its roof: DRAM at 92 % of peak, SM at 10 % (measured)"
+
+
 # What is measured to be fine is no fault
 
 
