@@ -7,9 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.source_page import source_page
 
 from .workspace import ROOT, check, make_workspace, server_python
 
@@ -45,6 +48,7 @@ def session(
                 "findings": [{key: f[key] for key in ("code", "line", "message")} for f in result["findings"]],
                 "kernel": {"name": "smooth", "line": kernel["line"], "column": line.index("smooth")},
                 "slow": str(workspace.slow),
+                "reports": {**_pages(folder, workspace.file, kernel["line"]), "kernel": kernel["mangled"]},
                 "server": [server_python(), "-m", "kernel_lsp"],
             }
         )
@@ -63,6 +67,18 @@ def session(
     assert done.returncode == 0, f"{done.stderr}\n{steps}"
     assert list(steps) == STEPS, f"the script ended early: {done.stderr}"
     return steps
+
+
+def _pages(folder: Path, source: Path, line: int) -> dict[str, str]:
+    """Two pages of ncu with samples inside the kernel `smooth`: of one hour and of two hours ago."""
+    found = {}
+    for name, age_s in (("new", 3700), ("old", 7300)):
+        page = folder / f"{name}.csv"
+        text = source_page("smooth", "/build/smooth.cu", source.read_text(), {line + 3: (80, 10, 10)})
+        page.write_text(text)
+        os.utime(page, (time.time() - age_s, time.time() - age_s))
+        found[name] = str(page)
+    return found
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -71,6 +71,26 @@ export async function profileKernel(server: Server): Promise<void> {
   }
 }
 
+/** Has the server ask which measured launch of the kernel at the cursor is shown. */
+export async function chooseMeasurement(server: Server): Promise<void> {
+  await executeAtCursor(server, 'kernelLsp.chooseReport');
+}
+
+/** Has the server compare two measured launches of the kernel at the cursor. */
+export async function compareMeasurements(server: Server): Promise<void> {
+  await executeAtCursor(server, 'kernelLsp.compareReports');
+}
+
+/** Runs one of the server's commands for the kernel at the cursor; where that is none or many, the server asks which. */
+async function executeAtCursor(server: Server, command: string): Promise<void> {
+  const found = await kernelsAtCursor(command);
+  if (found.length === 1) {
+    await vscode.commands.executeCommand(command, ...(found[0].arguments ?? []));
+  } else {
+    await execute(server, command, 'measurements are of its kernels');
+  }
+}
+
 /** Runs one of the server's commands for the active file. */
 async function execute(server: Server, command: string, why: string): Promise<void> {
   const document = vscode.window.activeTextEditor?.document;

@@ -1,7 +1,17 @@
 // Wires the parts together. The server starts with the first CUDA document, not with the editor.
 import * as fs from 'node:fs/promises';
 import * as vscode from 'vscode';
-import { installServer, printDebugInformation, profileKernel, runBenchmark, selectGpu, selectInterpreter, writeBottleneckReport } from './commands';
+import {
+  chooseMeasurement,
+  compareMeasurements,
+  installServer,
+  printDebugInformation,
+  profileKernel,
+  runBenchmark,
+  selectGpu,
+  selectInterpreter,
+  writeBottleneckReport,
+} from './commands';
 import { isCuda } from './documents';
 import { onInterpreterChange } from './interpreter';
 import { forget, log, showLog, tell } from './log';
@@ -42,6 +52,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('printDebugInformation', () => printDebugInformation(context, running, status)),
     command('writeBottleneckReport', () => writeBottleneckReport(running)),
     command('openSass', (uri, kernel) => sass.open(uri, kernel)),
+    command('chooseMeasurement', () => chooseMeasurement(running)),
+    command('compareMeasurements', () => compareMeasurements(running)),
     command('profile', () => profileKernel(running)),
     command('runBenchmark', () => runBenchmark(running)),
     command('selectGpu', () => selectGpu(running, status)),

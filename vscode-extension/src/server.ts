@@ -16,6 +16,7 @@ import { selector } from './documents';
 import { findInterpreter, type Interpreter, type Search } from './interpreter';
 import { forget, log, showLog, tell, type Action } from './log';
 import { INSTALL_TITLE, type OwnEnvironment } from './ownEnvironment';
+import { pick } from './pick';
 import { environment } from './process';
 import { interpreterSetting, section } from './settings';
 import type { DocumentStatus, Status } from './status';
@@ -23,7 +24,7 @@ import type { DocumentStatus, Status } from './status';
 const restartAction: Action = { title: 'Restart', run: () => vscode.commands.executeCommand('kernelLsp.restart') };
 const MOST_RESTARTS = 4;
 const RESTART_WINDOW_MS = 180_000;
-const PAGES = ['.bottleneck.md', '.benchmark.md'];
+const PAGES = ['.bottleneck.md', '.benchmark.md', '.compare.md'];
 
 /** Its own messages have no way out as a button and come in pairs: they go to the log, and `tell` speaks. */
 class QuietClient extends LanguageClient {
@@ -100,6 +101,7 @@ export class Server {
     this.ends = [];
     const client = new QuietClient('kernelLsp', 'Kernel LSP', this.serverOptions(interpreter), this.clientOptions());
     this.client = client;
+    client.onRequest('kernelLsp/pick', pick);
     client.onNotification('kernelLsp/status', (status: DocumentStatus) => {
       this.status.setDocument(status);
       if (status.instructions) {
@@ -174,7 +176,7 @@ export class Server {
       traceOutputChannel: log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       diagnosticCollectionName: 'kernel-lsp',
-      initializationOptions: { trusted: vscode.workspace.isTrusted, status: true, sassView: true, settings: section() },
+      initializationOptions: { trusted: vscode.workspace.isTrusted, status: true, sassView: true, pick: true, settings: section() },
       initializationFailedHandler: () => false,
       errorHandler: { error: () => ({ action: ErrorAction.Continue }), closed: () => this.closed() },
       stdioOptions: {
@@ -220,7 +222,7 @@ function missingInterpreter(search: Search): string {
   return `Kernel LSP found no Python with its server. ${best.command.join(' ')}: ${best.why}.`;
 }
 
-/** Reports and benchmarks open as pages beside the source; anything else is left to the client. */
+/** Reports, benchmarks and comparisons open as pages beside the source; anything else is left to the client. */
 async function showReport(uri: string): Promise<{ success: boolean } | undefined> {
   const target = vscode.Uri.parse(uri);
   if (!PAGES.some((suffix) => path.basename(target.path).endsWith(suffix))) {

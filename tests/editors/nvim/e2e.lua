@@ -5,6 +5,7 @@
 --   findings   [{code, line, message}], what `kernel-lsp check` says of the file
 --   kernel     {name, line, column}: whose name is hovered (1-based)
 --   slow       a file; while it exists each build takes over a second
+--   reports    {new, old}: pages of ncu that hold the kernel, and its mangled name
 --   server     the command that starts the server
 
 local plan = vim.json.decode(table.concat(vim.fn.readfile(arg[1]), '\n'))
@@ -147,6 +148,26 @@ wait(function() return kernel_lens() ~= '' end, 5)
 vim.api.nvim_win_set_cursor(0, { plan.kernel.line, 0 })
 vim.lsp.codelens.run()
 step('report from the lens', wait(function() return on_disk() ~= '' end, 10), on_disk():sub(1, 300))
+
+-- Reports: the newest is shown, another can be chosen from a list.
+local function lens_with(words)
+  return wait(function()
+    for _, l in ipairs(lenses()) do if l[1] == plan.kernel.line and l[2]:find(words, 1, true) then return true end end
+  end, 20)
+end
+client.settings.kernelLsp.reports = { paths = { plan.reports.new, plan.reports.old } }
+client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+step('measured', lens_with('measured · 1 h old'), lenses())
+local offered = {}
+vim.ui.select = function(items, opts, on_choice)
+  offered = vim.tbl_map(opts.format_item or tostring, items)
+  for number, item in ipairs(items) do
+    if vim.startswith(offered[number], vim.fs.basename(plan.reports.old)) then return on_choice(item, number) end
+  end
+  on_choice(nil)
+end
+client:exec_cmd({ title = '', command = 'kernelLsp.chooseReport', arguments = { vim.uri_from_bufnr(buf), plan.reports.kernel } }, { bufnr = buf })
+step('report chosen', lens_with('measured · 2 h old') and #offered == 3, { offered, lenses() })
 
 -- A stop ends the process.
 client:stop()

@@ -94,6 +94,12 @@ def test_report_wins_over_machine_and_flags() -> None:
     assert (choice.profile.slug, choice.why) == ("a30", "report")
 
 
+@pytest.mark.parametrize("arch", ["sm_86", "sm_90a", "sm_75"])
+def test_a_report_of_a_device_that_does_not_run_the_build_does_not_choose(arch: str) -> None:
+    choice = catalog.choose(arch=arch, report="NVIDIA A30")
+    assert (choice.profile.arch, choice.why) == (arch.rstrip("a"), "flags")
+
+
 @pytest.mark.parametrize("arch", [None, "sm_89", "sm_80", "sm_86", "compute_86"])
 def test_machine_wins_where_the_build_runs_on_it(arch: str | None) -> None:
     choice = catalog.choose(detected="NVIDIA GeForce RTX 4090", arch=arch)

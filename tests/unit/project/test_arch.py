@@ -44,6 +44,14 @@ def test_machine_gpu_only_where_named() -> None:
     assert "machine" in choose(*words, machine_arch="sm_86").why
 
 
+def test_the_gpu_that_runs_the_code_is_named_in_the_reason() -> None:
+    report = {"machine_arch": "sm_80", "machine_why": "the device of run.ncu-rep"}
+    named = choose(*gencode("80:sm_80", "86:sm_86"), **report)
+    assert (named.arch, named.why) == ("sm_80", "the device of run.ncu-rep, named by the build")
+    free = choose(**report)
+    assert (free.arch, free.why) == ("sm_80", "the device of run.ncu-rep; the build names no architecture")
+
+
 def test_newest_is_by_number_not_by_text() -> None:
     assert choose(*gencode("90:sm_90", "100:sm_100", "86:sm_86")).arch == "sm_100"
 

@@ -1,0 +1,14 @@
+// `kernelLsp/pick`: the server has the user pick one of several things.
+import * as vscode from 'vscode';
+
+export interface Pick {
+  readonly title: string;
+  readonly items: readonly { readonly label: string; readonly description: string; readonly detail: string }[];
+}
+
+/** The picked item's index; null where the user picked none. */
+export async function pick({ title, items }: Pick): Promise<{ index: number } | null> {
+  const lines = items.map((item, index) => ({ ...item, index }));
+  const chosen = await vscode.window.showQuickPick(lines, { title, matchOnDescription: true, matchOnDetail: true });
+  return chosen === undefined ? null : { index: chosen.index };
+}
