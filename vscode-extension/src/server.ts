@@ -6,6 +6,7 @@ import {
   ErrorAction,
   LanguageClient,
   RevealOutputChannelOn,
+  ShowMessageNotification,
   State,
   TransportKind,
   type CloseHandlerResult,
@@ -14,9 +15,8 @@ import {
 } from 'vscode-languageclient/node';
 import { selector } from './documents';
 import { findInterpreter, type Interpreter, type Search } from './interpreter';
-import { forget, log, showLog, tell, type Action } from './log';
+import { forget, log, pass, showLog, tell, type Action } from './log';
 import { INSTALL_TITLE, type OwnEnvironment } from './ownEnvironment';
-import { pick } from './pick';
 import { environment } from './process';
 import { interpreterSetting, section } from './settings';
 import type { DocumentStatus, Status } from './status';
@@ -101,13 +101,13 @@ export class Server {
     this.ends = [];
     const client = new QuietClient('kernelLsp', 'Kernel LSP', this.serverOptions(interpreter), this.clientOptions());
     this.client = client;
-    client.onRequest('kernelLsp/pick', pick);
     client.onNotification('kernelLsp/status', (status: DocumentStatus) => {
       this.status.setDocument(status);
       if (status.instructions) {
         this.instructions.fire(status.uri);
       }
     });
+    client.onNotification(ShowMessageNotification.type, pass); // in place of the client's own: those have no buttons
     client.onDidChangeState(({ newState }) => {
       log.info(`server ${State[newState].toLowerCase()}`);
       if (this.client === client && newState === State.Running) {
