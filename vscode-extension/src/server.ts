@@ -17,6 +17,7 @@ import { selector } from './documents';
 import { findInterpreter, type Interpreter, type Search } from './interpreter';
 import { forget, log, pass, showLog, tell, type Action } from './log';
 import { INSTALL_TITLE, type OwnEnvironment } from './ownEnvironment';
+import { pick } from './pick';
 import { environment } from './process';
 import { interpreterSetting, section } from './settings';
 import type { DocumentStatus, Status } from './status';
@@ -107,6 +108,7 @@ export class Server {
         this.instructions.fire(status.uri);
       }
     });
+    client.onRequest('kernelLsp/pick', pick);
     client.onNotification(ShowMessageNotification.type, pass); // in place of the client's own: those have no buttons
     client.onDidChangeState(({ newState }) => {
       log.info(`server ${State[newState].toLowerCase()}`);
