@@ -20,7 +20,7 @@ from kernel_lsp.session.launch_options import LaunchOption
 from kernel_lsp.session.uris import uri_key
 
 LONGEST_WAIT_S = 10.0  # for reports that are being read
-BY_ITSELF = "The newest by itself"
+BY_ITSELF = "Always the newest"
 FITS = {"exact": "fits exactly", "by line": "fits by line", "stale": "stale"}
 
 
@@ -155,7 +155,10 @@ def _item(option: LaunchOption, *, is_shown: bool) -> PickItem:
         for name, sizes in (("grid", profile.launch.grid), ("block", profile.launch.block))
         if sizes is not None
     ]
-    state = [of_age(option.modified_at, datetime.now().astimezone()), FITS.get(option.fit or "", "")]
+    state = [
+        of_age(option.modified_at, datetime.now().astimezone()).removeprefix("of "),
+        FITS.get(option.fit or "", ""),
+    ]
     state += ["shown now"] if is_shown else []
     joined = (" · ".join(part for part in parts if part) for parts in (facts, state))
     return PickItem(label, *joined)

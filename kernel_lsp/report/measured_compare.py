@@ -21,6 +21,7 @@ Measured = KernelMeasurement | MeasuredKernel
 
 MOST_STALLS = 6
 MOST_LINES = 10
+_LEAST_SHARE = 0.01
 _NEW_CLOCKS = (2026, 1)  # from this ncu on the clocks are boosted by default, before it was the base clock
 
 
@@ -102,6 +103,10 @@ def _change(one: float | None, other: float | None, unit: str) -> str:
 def _number(value: float | None, unit: str) -> str:
     if value is None:
         return "not told"
+    if unit == "us":
+        return duration_words(1000 * value)
+    if unit == "%":
+        return f"{value:.3g} %"
     return f"{value:,.4g} {unit}".strip() if abs(value) < 1000 else f"{value:,.0f} {unit}".strip()
 
 
@@ -128,9 +133,10 @@ def _lines(measured: Measured) -> dict[str, float]:
 
 
 def _shares(title: str, old: dict[str, float], new: dict[str, float], most: int) -> str:
-    """The largest shares of either side; "" unless both have some."""
+    """The largest shares of either side, those from 1 % on; "" unless both have some."""
     if not old or not new:
         return ""
-    keys = sorted({*old, *new}, key=lambda key: (-max(old.get(key, 0.0), new.get(key, 0.0)), key))[:most]
+    told = {key for side in (old, new) for key, share in side.items() if share >= _LEAST_SHARE}
+    keys = sorted(told, key=lambda key: (-max(old.get(key, 0.0), new.get(key, 0.0)), key))[:most]
     rows = [(key, *(share_words(side[key]) if key in side else "" for side in (old, new))) for key in keys]
     return table_lines(Table((title, "before", "after"), tuple(rows)))

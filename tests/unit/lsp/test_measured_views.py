@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,16 +33,11 @@ class Server:
     """What the three features ask of a server."""
 
     document: OpenDocument
-    commands: dict[str, object] = field(default_factory=dict)
     encoding: str = "utf-16"
 
     @property
     def session(self) -> Any:
         return SimpleNamespace(document=lambda uri: self.document, settings=Settings())
-
-    @property
-    def protocol(self) -> Any:
-        return SimpleNamespace(fm=SimpleNamespace(commands=self.commands))
 
 
 def analysis() -> FileAnalysis:
@@ -107,10 +102,8 @@ def test_lines_move_with_the_edits_and_edited_ones_go(server: Server) -> None:
     assert "- l.5: 50 %" in hover_text(server, 1, TEXT.index("gemm") + 1)
 
 
-def test_the_second_lens_chooses_a_report_where_the_server_can(server: Server) -> None:
+def test_the_second_lens_chooses_a_report(server: Server) -> None:
     first, second = lenses(server)
     assert first.command == WRITE_REPORT
     assert second.title.startswith("1.92 ms measured · SM 31 % · memory 88 % (DRAM 84 %) · ")
-    assert (second.command, second.arguments) == ("", None)
-    _, second = lenses(replace(server, commands={CHOOSE_REPORT: print}))
     assert (second.command, second.arguments) == (CHOOSE_REPORT, [URI, "_Z_gemm"])

@@ -235,7 +235,7 @@ def test_compare() -> None:
     page = compare_markdown(before, after)
     assert ": before and after\n\nBefore: before.ncu-rep of 2025-11-29 12:02" in page
     assert "2.40 ms -> 1.92 ms: 20.0 % less time." in page
-    assert "| duration              | 2,400 us | 1,920 us | -20.0 % |" in page
+    assert "| duration              | 2.40 ms | 1.92 ms | -20.0 % |" in page
     assert "| l.5                        | 38 %   | 50 %  |" in page
     assert "| l.3                        | 12 %   |       |" in page
     assert "Launched differently" not in page
