@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from kernel_lsp.findings.catalogue import RuleText
@@ -11,6 +11,7 @@ from kernel_lsp.findings.finding import Evidence, Severity
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 
 if TYPE_CHECKING:  # a start without a report needs none of it
+    from kernel_lsp.ncu.attach import Counters
     from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
     from kernel_lsp.ncu.kernel_profile import IntColumn
     from kernel_lsp.ncu.placement import PlacedLine
@@ -71,6 +72,24 @@ def of_kernel(facts: Facts, kernel: KernelAnalysis, line: int, message: str) -> 
 def total(column: IntColumn | None) -> int:
     """The sum over all instructions; 0 where the report lacks the metric."""
     return 0 if column is None else int(column.sum())
+
+
+def lines_in_excess(
+    measurement: KernelMeasurement,
+    text: RuleText,
+    whole: int,
+    excess: Callable[[Counters], int | None],
+    share: Callable[[Counters], float | None],
+) -> list[PlacedLine]:
+    """The lines with most accesses beyond the ideal, by the thresholds of a rule; `whole` is the kernel's total."""
+    found = [
+        line
+        for line in certain_lines(measurement)
+        if (share(line.here) or 0.0) >= text.thresholds["line_share_from"]
+        and (excess(line.here) or 0) >= text.thresholds["kernel_share_from"] * whole
+    ]
+    found.sort(key=lambda line: (-(excess(line.here) or 0), line.line))
+    return found[: int(text.thresholds["most_lines"])]
 
 
 def memory_costs_nothing(measurement: KernelMeasurement) -> bool:

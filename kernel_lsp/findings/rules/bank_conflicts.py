@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.measured import (
-    certain_lines,
     kind_words,
     line_severity,
+    lines_in_excess,
     measured,
     measurements_of,
     memory_costs_nothing,
@@ -24,14 +25,8 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel, found in measurements_of(facts):
         table = found.profile.instructions
         all_wavefronts = total(table.shared_wavefronts) if table is not None else 0
-        lines = [
-            line
-            for line in certain_lines(found)
-            if (line.here.excess_wavefront_share or 0.0) >= text.thresholds["line_share_from"]
-            and (line.here.excess_wavefronts or 0) >= text.thresholds["kernel_share_from"] * all_wavefronts
-        ]
-        lines.sort(key=lambda line: (-(line.here.excess_wavefronts or 0), line.line))
-        for line in lines[: int(text.thresholds["most_lines"])]:
+        excess, share_of = attrgetter("excess_wavefronts"), attrgetter("excess_wavefront_share")
+        for line in lines_in_excess(found, text, all_wavefronts, excess, share_of):
             here = line.here
             wavefronts, ideal = here.shared_wavefronts or 0, here.shared_wavefronts_ideal or 0
             if not ideal:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import RuleText
 from kernel_lsp.findings.draft import Draft, Rule, kernel_draft
 from kernel_lsp.findings.facts import Facts
 from kernel_lsp.findings.measured import (
-    certain_lines,
     kind_words,
     line_severity,
+    lines_in_excess,
     measured,
     measurements_of,
     memory_costs_nothing,
@@ -30,14 +31,8 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel, found in measurements_of(facts):
         table = found.profile.instructions
         all_sectors = total(table.global_sectors) if table is not None else 0
-        lines = [
-            line
-            for line in certain_lines(found)
-            if (line.here.excess_sector_share or 0.0) >= text.thresholds["line_share_from"]
-            and (line.here.excess_sectors or 0) >= text.thresholds["kernel_share_from"] * all_sectors
-        ]
-        lines.sort(key=lambda line: (-(line.here.excess_sectors or 0), line.line))
-        for line in lines[: int(text.thresholds["most_lines"])]:
+        excess, share_of = attrgetter("excess_sectors"), attrgetter("excess_sector_share")
+        for line in lines_in_excess(found, text, all_sectors, excess, share_of):
             yield _draft(facts, text, kernel, found, line, all_sectors)
 
 
