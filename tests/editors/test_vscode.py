@@ -5,9 +5,11 @@ KERNEL_LSP_SCREENSHOTS names a folder that then gets a picture, light and dark, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -19,9 +21,14 @@ from typing import Any
 
 import pytest
 
-from .vscode import CodeServer, Window, browser, open_window, package_extension, until
-from .workspace import GPU, Workspace, check, make_workspace, server_python
+from tests.fakes import fake_ncu
+from tests.fakes.fake_report import LIBRARY
+from tests.fakes.measured_transpose import CONFLICTS, PADDED, TransposeRuns
 
+from .vscode import CodeServer, Window, browser, open_window, package_extension, until
+from .workspace import EXAMPLES, GPU, Workspace, check, make_workspace, server_python
+
+MARKED = ".view-overlays div[class*='TextEditorDecorationType']"  # whole lines that the extension marks
 ERROR_LINE = "__global__ void broken() { no_such_name = 1; }"
 
 
@@ -64,7 +71,7 @@ def trusting(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> It
     """Two code-servers: one that trusts every workspace, one that trusts none."""
     vsix = package_extension()
     machine = {"kernelLsp.interpreter": [server_python()]}
-    env = {"XDG_CACHE_HOME": str(cache_folder)}
+    env = {"XDG_CACHE_HOME": str(cache_folder), "PYTHONPATH": str(LIBRARY)}
     servers = tuple(
         CodeServer(tmp_path_factory.mktemp(name), vsix, machine, env, trust=trust)
         for name, trust in (("trusting", True), ("wary", False))
@@ -124,9 +131,9 @@ def lens(window: Window) -> Any:
     return window.page.locator(".codelens-decoration a").first
 
 
-def close_preview(window: Window) -> None:
-    """Close the page that the report opened as; the source keeps its place."""
-    tab = window.page.locator(".tab", has_text="Preview")
+def close_tab(window: Window, title: str) -> None:
+    """Close what was opened beside the source; the source keeps its place."""
+    tab = window.page.locator(".tab", has_text=title)
     tab.click(button="middle")
     tab.wait_for(state="detached")
 
@@ -243,13 +250,7 @@ def test_report_code_action(window: Window, workspace: Workspace) -> None:
     window.page.locator(".editor-instance .view-line", has_text="__global__").first.click()
     action = window.page.locator(".action-widget .monaco-list-row", has_text="Write bottleneck report of smooth")
 
-    def opened() -> bool:
-        """The menu closes by itself when diagnostics arrive: it is opened until it stays."""
-        window.page.keyboard.press("Control+.")
-        window.page.wait_for_timeout(500)
-        return bool(action.is_visible())
-
-    until(opened, "the menu of code actions")
+    until(lambda: window.menu(action), "the menu of code actions")
     window.shot("actions")
     action.click()
     until(lambda: report.exists() and "smooth" in report.read_text(), "the report")
@@ -257,7 +258,7 @@ def test_report_code_action(window: Window, workspace: Workspace) -> None:
     frame = window.page.frame_locator("iframe.webview").frame_locator("iframe#active-frame")
     frame.get_by_text("Occupancy").first.wait_for()
     window.shot("report")
-    close_preview(window)
+    close_tab(window, "Preview")
 
 
 def test_report_from_the_palette(window: Window, workspace: Workspace) -> None:
@@ -266,7 +267,7 @@ def test_report_from_the_palette(window: Window, workspace: Workspace) -> None:
     focus_text(window)
     window.command("Kernel LSP: Write Bottleneck Report")
     until(report.exists, "the report")
-    close_preview(window)
+    close_tab(window, "Preview")
 
 
 def test_gpu_is_switched(window: Window, workspace: Workspace) -> None:
@@ -283,6 +284,130 @@ def test_gpu_is_switched(window: Window, workspace: Workspace) -> None:
     assert settings["kernelLsp.gpu"].startswith("A100")
     set_workspace(workspace)
     until(lambda: lens(window).inner_text() == before, "the numbers of before")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A second source in the window's workspace with reports of it, outside of the workspace."""
+
+    source: Path
+    runs: TransposeRuns
+    folder: Path
+
+    def report(self, name: str, **how: float) -> str:
+        return str(self.runs.write(self.folder / f"{name}.ncu-rep", **how))
+
+
+@pytest.fixture(scope="module")
+def measured(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    source = workspace.folder / "transpose.cu"
+    shutil.copy(EXAMPLES / source.name, source)
+    nvcc = workspace.settings["tools"]["nvcc"]
+    return Measured(source, TransposeRuns(source, nvcc), tmp_path_factory.mktemp("reports"))
+
+
+def measured_lenses(window: Window, words: str = "measured") -> Any:
+    return window.page.locator(".codelens-decoration a", has_text=re.compile(rf"measured.*{words}|{words}"))
+
+
+def at_line(window: Window, words: str) -> Any:
+    """The first line of the text that holds these words."""
+    return window.page.locator(".editor-instance .view-line", has_text=words).first
+
+
+def test_report_on_its_lines(window: Window, workspace: Workspace, measured: Measured) -> None:
+    """A named report: time and speed of light above the kernel, the hot line's share at its end, bars in its hover."""
+    reports = [measured.report("before", speed=0.8, age_s=90_000), measured.report("now", age_s=7_300)]
+    set_workspace(workspace, **{"kernelLsp.reports.paths": reports})
+    window.open(measured.source.name)
+    measured_lenses(window, "1.24 ms").wait_for()
+    assert measured_lenses(window).all_inner_texts() == [
+        "1.24 ms measured · SM 10 % · memory 82 % (DRAM 71 %) · 2 h old",
+        "1.02 ms measured · SM 9 % · memory 87 % (DRAM 87 %) · 2 h old",
+    ]
+    hot = at_line(window, "out[(ty + j)")
+    hot.filter(has_text="67 % stalls: short scoreboard").wait_for()
+    window.page.locator(".squiggly-warning").first.wait_for(state="attached")
+    window.shot("measured")
+    hot.get_by_text("tile", exact=False).last.hover()
+    hover = window.page.locator(".monaco-hover:visible", has_text="stall samples (measured")
+    hover.wait_for()
+    text = hover.inner_text()
+    assert "67 % of the kernel's stall samples (measured, 5,856 of 8,750, report of 2 h ago)" in text
+    assert re.search(r"short scoreboard +71 % +#{14}", text.replace("\xa0", " "))
+    assert "67,108,864 wavefronts, 2,097,152 without bank conflicts" in text
+    window.shot("measured-hover")
+    window.page.keyboard.press("Escape")
+
+
+def test_sass_beside(window: Window, measured: Measured) -> None:
+    """The instructions of the kernel at the cursor with their samples; what belongs together is marked both ways."""
+    at_line(window, "out[(ty + j)").click()
+    window.command("Kernel LSP: Open SASS Beside")
+    window.page.locator(".tab", has_text="transpose_conflicts (SASS)").wait_for()
+    view = window.page.locator(".editor-group-container", has=window.page.locator(".tab", has_text="(SASS)"))
+    load = view.locator(".view-line", has_text="LDS R15")
+    load.wait_for()
+    assert re.match(r" *1104  0200  LDS R15, \[R16", load.inner_text().replace("\xa0", " "))
+    until(lambda: view.locator(MARKED).count() >= 4, "the line's instructions marked")
+    window.shot("sass")
+    view.locator(".view-line", has_text="STS [R23.X4], R2").click()
+    source = window.page.locator(".editor-group-container").first
+    until(lambda: source.locator(MARKED).count() == 1, "the instruction's source line marked")
+    close_tab(window, "(SASS)")
+
+
+def test_measurements_are_chosen_and_compared(window: Window, workspace: Workspace, measured: Measured) -> None:
+    """A click on the measured lens lists them; one that is chosen stays; two are compared on a page."""
+    measured_lenses(window, "1.24 ms").click()
+    rows = window.page.locator(".quick-input-list .monaco-list-row")
+    rows.filter(has_text="before.ncu-rep").wait_for()
+    assert rows.count() == 3
+    window.shot("choose")
+    rows.filter(has_text="before.ncu-rep").click()
+    measured_lenses(window, "1.55 ms").wait_for()
+    at_line(window, "out[(ty + j)").click()
+    window.command("Kernel LSP: Compare Measurements")
+    page = Path(f"{measured.source}.compare.md")
+    window.page.locator(".tab", has_text=f"Preview {page.name}").wait_for()
+    assert "1.55 ms -> 1.24 ms: 20.0 % less time." in page.read_text()
+    window.shot("compare")
+    close_tab(window, "Preview")
+
+
+def test_profile(window: Window, workspace: Workspace, measured: Measured) -> None:
+    """Without a program: what to set, and a way there. With one: progress, then its numbers."""
+    folder = measured.folder
+    plan = {"launches": [CONFLICTS, PADDED], "report": measured.report("profiled", speed=2), "run": True}
+    go, program = folder / "go", folder / "app"
+    program.write_text(f'#!/bin/sh\nwhile [ ! -e "{go}" ]; do sleep 0.05; done\n')
+    program.chmod(0o755)
+    ncu = {"kernelLsp.profile.command": [str(fake_ncu.install(folder / "bin", **plan))]}
+    set_workspace(workspace, **ncu)
+    until(lambda: measured_lenses(window).count() == 0, "no report named any more")
+    at_line(window, "out[(ty + j)").click()
+    window.command("Kernel LSP: Profile Kernel")
+    toast = window.page.locator(".notification-toast", has_text="kernelLsp.profile.program is empty")
+    toast.get_by_role("button", name="Open settings").wait_for()
+    window.shot("no-program")
+    window.command("Notifications: Clear All Notifications")
+    set_workspace(workspace, **ncu, **{"kernelLsp.profile.program": [str(program)]})
+    bar = window.page.locator("#workbench\\.parts\\.statusbar", has_text="Profiling: transpose_conflicts")
+
+    def profiling() -> bool:
+        """The settings reach the server a moment after they are written."""
+        window.command("Notifications: Clear All Notifications")
+        window.command("Kernel LSP: Profile Kernel")
+        with contextlib.suppress(Exception):
+            bar.or_(toast).first.wait_for()
+        return bool(bar.is_visible())
+
+    until(profiling, "the profile's progress")
+    window.shot("profiling")
+    go.touch()
+    measured_lenses(window, "620 us").wait_for()
+    bar.wait_for(state="hidden")
+    window.command("View: Close Editor")
 
 
 def test_restart(window: Window, trusting: tuple[CodeServer, CodeServer]) -> None:
@@ -360,6 +485,8 @@ def test_restricted_mode(
         **{
             "kernelLsp.interpreter": [trap.program("python3", server_python())],
             "kernelLsp.tools.nvcc": trap.program("nvcc", str(slow_nvcc[0])),
+            "kernelLsp.profile.command": [ncu := trap.program("ncu", "true")],
+            "kernelLsp.profile.program": [ncu],
         },
     )
     (workspace.folder / "kernel-lsp.yaml").write_text('flags: ["-DTHREADS=+"]\n')  # with these it does not compile
@@ -368,6 +495,11 @@ def test_restricted_mode(
         lens(window).wait_for()
         assert f"{facts['kernels'][0]['resources']['registers']} regs" in lens(window).inner_text()
         assert window.page.locator(".squiggly-error").count() == 0
+        at_line(window, "__global__").click()
+        menu = window.page.locator(".action-widget .monaco-list-row")
+        until(lambda: window.menu(menu.filter(has_text="Open SASS of smooth")), "the menu of code actions")
+        assert menu.filter(has_text="Profile").count() == 0
+        window.page.keyboard.press("Escape")
         assert trap.sprung() == []
         window.page.locator("#status\\.languageStatus").hover()
         window.page.locator(".hover-language-status", has_text="Restricted Mode").first.wait_for()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -172,6 +173,24 @@ class Window:
         row.click()
         # Not the widget's end: a command that asks something opens it again at once.
         row.wait_for(state="hidden")
+
+    def open(self, name: str) -> None:
+        """Open a file of the workspace by its name."""
+        self.page.keyboard.press("Control+P")
+        self.page.locator(".quick-input-widget input:visible").first.fill(name)
+        self.page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{name}"]').first.click()
+        self.editor(name).locator(".view-line").first.wait_for()
+
+    def menu(self, action: Any) -> bool:
+        """Open the menu of code actions; whether it holds this one. It closes by itself when diagnostics arrive."""
+        self.page.keyboard.press("Control+.")
+        self.page.wait_for_timeout(500)
+        return bool(action.is_visible())
+
+    def position(self) -> tuple[int, int]:
+        """Line and column of the cursor, from 1."""
+        found = re.search(r"Ln (\d+), Col (\d+)", self.page.locator("#status\\.editor\\.selection").inner_text())
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
     def editor(self, title: str) -> Any:
         """The text area of the editor whose file has this name."""

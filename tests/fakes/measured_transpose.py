@@ -13,8 +13,10 @@ A warp's cycles between two instructions, by reason, are its active warps over t
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,22 +92,25 @@ _COMMON: dict[str, tuple[float | str, str]] = {
 }
 
 
-def transpose_report(path: Path, source: Path, nvcc: str, *, speed: float = 1.0) -> Path:
-    """Write the report of both kernels as `source` (a copy of the example) is built now; `speed` 2: half the time."""
-    launches = [_launch(KERNELS[kernel["mangled"]], kernel, source, speed) for kernel in _kernels(source)]
-    return write_report(path, launches, _cubin(source, nvcc))
+class TransposeRuns:
+    """Runs of both kernels as `source`, a copy of the example, is built now."""
 
+    def __init__(self, source: Path, nvcc: str) -> None:
+        self._source = source
+        command = [sys.executable, "-m", "kernel_lsp", "sass", str(source), "--gpu", GPU, "--format", "json"]
+        listed = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        self._kernels = json.loads(listed)["kernels"]
+        # Built as the server does by itself: the code is the same, byte for byte.
+        argv = [nvcc, "-cubin", "-lineinfo", "-std=c++17", "-O3", "-arch=sm_86", source.name, "-o", "/dev/stdout"]
+        built = subprocess.run(argv, cwd=source.parent, capture_output=True, timeout=120, check=True)
+        self._cubin = built.stdout
 
-def _kernels(source: Path) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "kernel_lsp", "sass", str(source), "--gpu", GPU, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return list(json.loads(done.stdout)["kernels"])
-
-
-def _cubin(source: Path, nvcc: str) -> bytes:
-    """Built as the server does by itself: the code is the same, byte for byte."""
-    argv = [nvcc, "-cubin", "-lineinfo", "-std=c++17", "-O3", "-arch=sm_86", source.name, "-o", "/dev/stdout"]
-    return subprocess.run(argv, cwd=source.parent, capture_output=True, timeout=120, check=True).stdout
+    def write(self, path: Path, *, speed: float = 1.0, age_s: float = 0.0) -> Path:
+        """Write a run as a report of `age_s` ago; `speed` 2 is half the time."""
+        launches = [_launch(KERNELS[each["mangled"]], each, self._source, speed) for each in self._kernels]
+        write_report(path, launches, self._cubin)
+        os.utime(path, (time.time() - age_s, time.time() - age_s))
+        return path
 
 
 def _launch(of: Kernel, kernel: Mapping[str, Any], source: Path, speed: float) -> FakeLaunch:

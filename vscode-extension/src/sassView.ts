@@ -1,5 +1,5 @@
 // A kernel's instructions as a read-only document beside the source: the scheme kernel-lsp-sass.
-// Rows of the source line at the cursor are marked there; "Go to Definition" on a row leads back to its line.
+// The cursor in one of the two marks what belongs to it in the other.
 import * as vscode from 'vscode';
 import { isCuda } from './documents';
 import { kernelsAtCursor } from './kernelsAtCursor';
@@ -22,7 +22,7 @@ interface Asked {
   readonly kernel: string | null;
 }
 
-export class SassView implements vscode.TextDocumentContentProvider, vscode.DefinitionProvider, vscode.Disposable {
+export class SassView implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   private readonly marked = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
@@ -39,7 +39,6 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Defi
       this.changed,
       this.marked,
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
-      vscode.languages.registerDefinitionProvider({ scheme: SCHEME }, this),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
       vscode.window.onDidChangeVisibleTextEditors(() => this.followActive()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => document.uri.scheme === SCHEME && this.followActive()),
@@ -55,11 +54,6 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Defi
     const sass = await this.ask(asked(uri));
     this.links.set(uri.toString(), sass?.links ?? []);
     return sass?.text ?? '// The Kernel LSP server is not running.\n';
-  }
-
-  provideDefinition(document: vscode.TextDocument, position: vscode.Position): vscode.Location[] {
-    const lines = this.links.get(document.uri.toString())?.find(({ row }) => row === position.line)?.lines ?? [];
-    return lines.map(({ uri, line }) => new vscode.Location(vscode.Uri.parse(uri), new vscode.Position(line, 0)));
   }
 
   /** Opens a kernel's instructions; without one, those of the kernel at the cursor, or of one that the user picks. */
@@ -119,21 +113,54 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Defi
     }
   }
 
-  /** Marks the rows of the source line at the cursor in the views of that source, and brings the first into sight. */
-  private follow(source: vscode.TextEditor): void {
-    const uri = this.server.running?.code2ProtocolConverter.asUri(source.document.uri);
+  /** The cursor has moved in an editor. */
+  private follow(editor: vscode.TextEditor): void {
+    if (editor.document.uri.scheme === SCHEME) {
+      this.markLines(editor);
+    } else {
+      editor.setDecorations(this.marked, []);
+      this.markRows(editor);
+    }
+  }
+
+  /** Marks the rows of the source line at the cursor in the views of that source. */
+  private markRows(source: vscode.TextEditor): void {
+    const uri = this.uriOf(source);
+    const line = source.selection.active.line;
     for (const view of vscode.window.visibleTextEditors) {
-      if (view.document.uri.scheme !== SCHEME || asked(view.document.uri).uri !== uri) {
-        continue;
-      }
-      const links = this.links.get(view.document.uri.toString()) ?? [];
-      const here = links.filter(({ lines }) => lines.some((place) => place.uri === uri && place.line === source.selection.active.line));
-      const ranges = here.map(({ row }) => new vscode.Range(row, 0, row, 0));
-      view.setDecorations(this.marked, ranges);
-      if (ranges.length > 0 && !ranges.some((range) => view.visibleRanges.some((visible) => visible.contains(range)))) {
-        view.revealRange(ranges[0], vscode.TextEditorRevealType.InCenter);
+      if (view.document.uri.scheme === SCHEME && asked(view.document.uri).uri === uri) {
+        const here = this.linksOf(view).filter(({ lines }) => lines.some((place) => place.uri === uri && place.line === line));
+        this.mark(view, here.map(({ row }) => row));
       }
     }
+  }
+
+  /** Marks the lines of the row at the cursor, those of its callers too, in the sources that are in sight. */
+  private markLines(view: vscode.TextEditor): void {
+    const here = this.linksOf(view).find(({ row }) => row === view.selection.active.line);
+    for (const source of vscode.window.visibleTextEditors) {
+      if (source.document.uri.scheme !== SCHEME) {
+        const uri = this.uriOf(source);
+        this.mark(source, (here?.lines ?? []).filter((place) => place.uri === uri).map(({ line }) => line));
+      }
+    }
+  }
+
+  /** Marks lines of an editor, and brings the first into sight where none is. */
+  private mark(editor: vscode.TextEditor, lines: readonly number[]): void {
+    const ranges = lines.map((line) => new vscode.Range(line, 0, line, 0));
+    editor.setDecorations(this.marked, ranges);
+    if (ranges.length > 0 && !ranges.some((range) => editor.visibleRanges.some((visible) => visible.contains(range)))) {
+      editor.revealRange(ranges[0], vscode.TextEditorRevealType.InCenter);
+    }
+  }
+
+  private linksOf(view: vscode.TextEditor): Sass['links'] {
+    return this.links.get(view.document.uri.toString()) ?? [];
+  }
+
+  private uriOf(source: vscode.TextEditor): string | undefined {
+    return this.server.running?.code2ProtocolConverter.asUri(source.document.uri);
   }
 }
 
