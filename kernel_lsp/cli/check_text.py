@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from rich.console import Console
 from rich.text import Text
 
 from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding, Severity
+from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.report.check_value import CheckedFile, by_place
 from kernel_lsp.report.lens import device_function, lens_text, measured_text
 from kernel_lsp.session.outcome import FileOutcome
@@ -33,8 +34,7 @@ def print_files(files: Sequence[CheckedFile], outcomes: Sequence[FileOutcome]) -
             console.print()
         console.print(_head(file, outcome))
         for kernel in file.analysis.kernels if file.analysis else ():
-            line = f"l.{kernel.line}" if kernel.line else "l.?"
-            name = Text(f"  {line:<6} ", "dim") + Text(kernel.binary.short_name, "bold")
+            name = Text(f"  {_place(kernel, file.path):<6} ", "dim") + Text(kernel.binary.short_name, "bold")
             console.print(name + Text(f"  {lens_text(kernel, file.path)}"))
             if kernel.measured is not None:
                 where = Text(f"  {kernel.measured.report_name}", "dim")
@@ -49,6 +49,12 @@ def print_files(files: Sequence[CheckedFile], outcomes: Sequence[FileOutcome]) -
                 console.print(Text(f"    {finding.advice}", "dim"))
     console.print()
     console.print(_total(files))
+
+
+def _place(kernel: KernelAnalysis, path: str) -> str:
+    """`l.41` in the file itself, else `tile.cuh:41`."""
+    line = str(kernel.line or "?")
+    return f"l.{line}" if kernel.file in (path, "") else f"{PurePath(kernel.file).name}:{line}"
 
 
 def _head(file: CheckedFile, outcome: FileOutcome) -> Text:

@@ -57,10 +57,13 @@ class LoopWork:
 
 
 def is_move(form: Form) -> bool:
-    """Whether an arithmetic opcode only moves a value: "IMAD.MOV.U32 R1, RZ, RZ, R2", "HFMA2 R1, -RZ, RZ, 0, 1"."""
+    """Whether an opcode of other purpose only moves a value: "IMAD.MOV.U32 R1, RZ, RZ, R2", "HFMA2 R1, -RZ, RZ, 0, 1",
+    "CS2R R2, SRZ" (two zeros at once)."""
     family = form.opcode.family
     if family == "IMAD":
         return "MOV" in form.opcode.modifiers
+    if family == "CS2R":
+        return form.operands.endswith(" SRZ")
     return family == "HFMA2" and bool(_ZERO_MULTIPLY.match(form.operands))
 
 

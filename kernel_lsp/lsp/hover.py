@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from lsprotocol import types
@@ -9,10 +10,15 @@ from lsprotocol import types
 from kernel_lsp.lsp.convert import lsp_range
 from kernel_lsp.lsp.placed import freshness, placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
+from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.report.hover import kernel_hover
 from kernel_lsp.report.line_hover import line_hover
 from kernel_lsp.session.documents import OpenDocument
+from kernel_lsp.source.kernel_match import kernel_name
 from kernel_lsp.source.lines import LineTable
+from kernel_lsp.source.position import Span
+
+_USED_NAME = re.compile(r"[A-Za-z_]\w*(?=\s*<)")
 
 
 def hover(server: KernelLspServer, params: types.HoverParams) -> types.Hover | None:
@@ -30,17 +36,37 @@ def hover(server: KernelLspServer, params: types.HoverParams) -> types.Hover | N
 def _of_kernel(
     server: KernelLspServer, document: OpenDocument, table: LineTable, line: int, units: int
 ) -> types.Hover | None:
+    """Where its name is declared, and where it is launched or instantiated: kernels of headers have no other place."""
     good = document.good
     if good is None or good.analysis is None:
         return None
     column = table.column_from_units(line, units, server.encoding)
+    span = kernel = None
     for placed in placed_kernels(document):
-        span = placed.span
-        if span.line == line and span.column <= column <= span.end_column:
-            moved = document.line_map(good).to_new
-            text = kernel_hover(placed.kernel, good.analysis, freshness(document), moved, datetime.now().astimezone())
-            return _hover(server, table, text, span.line, span.column, span.end_column)
+        if placed.span.line == line and placed.span.column <= column <= placed.span.end_column:
+            span, kernel = placed.span, placed.kernel
+            break
+    else:
+        span = _used_name(table.line(line), line, column)
+        word = table.line(line)[span.column - 1 : span.end_column - 1] if span else ""
+        kernel = next((each for each in good.analysis.kernels if _last_name(each) == word), None)
+    if span is None or kernel is None:
+        return None
+    moved = document.line_map(good).to_new
+    text = kernel_hover(kernel, good.analysis, freshness(document), moved, datetime.now().astimezone())
+    return _hover(server, table, text, span.line, span.column, span.end_column)
+
+
+def _used_name(text: str, line: int, column: int) -> Span | None:
+    """The name under the cursor that template arguments or a launch follow."""
+    for found in _USED_NAME.finditer(text):
+        if found.start() < column <= found.end() + 1:
+            return Span(line, found.start() + 1, found.end() + 1)
     return None
+
+
+def _last_name(kernel: KernelAnalysis) -> str:
+    return kernel_name(kernel.binary.name).scope_and_name[-1]
 
 
 def _of_line(server: KernelLspServer, document: OpenDocument, table: LineTable, line: int) -> types.Hover | None:

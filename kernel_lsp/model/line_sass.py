@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,10 +40,11 @@ class CallChain:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """Instructions of this line that wait for a result made elsewhere."""
+    """Instructions of this line that wait for a result made elsewhere, or by others of this line."""
 
-    file: str | None
+    file: str | None  # of the innermost frame
     line: int | None
+    own_line: int | None  # through which line of the asked file it came; None: through none
     opcode: str
     count: int  # instructions that wait
 
@@ -97,8 +98,8 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
     (S2R) and constants (LDC) are left out.
     """
     rows = set(line.rows.tolist())
-    found: Counter[tuple[str | None, int | None, str]] = Counter()
-    names: dict[int, tuple[str | None, int | None, str]] = {}
+    found: Counter[Awaited] = Counter()
+    names: dict[int, Awaited] = {}
     for wait in kernel.waits:
         if wait.row not in rows:
             continue
@@ -109,10 +110,16 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
         }
         for row in producers - names.keys():
             frames = kernel.frames(row)
-            place = (frames[0].file, frames[0].line) if frames else (None, None)
-            names[row] = (*place, kernel.sass.opcode(row).text)
+            own = frame_in(frames, line.file)
+            names[row] = Awaited(
+                file=frames[0].file if frames else None,
+                line=frames[0].line if frames else None,
+                own_line=own.line if own else None,
+                opcode=kernel.sass.opcode(row).text,
+                count=0,
+            )
         found.update({names[row] for row in producers})
-    return tuple(Awaited(*what, count) for what, count in found.most_common())
+    return tuple(replace(what, count=count) for what, count in found.most_common())
 
 
 def _is_quick(opcode: Opcode) -> bool:

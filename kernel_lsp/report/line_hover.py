@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.cubin.sass import NEVER_GUARD
 from kernel_lsp.findings import wording
 from kernel_lsp.hardware.profile import HwProfile
-from kernel_lsp.model.kernel_sass import KernelSass
+from kernel_lsp.model.kernel_sass import KernelSass, Rows
 from kernel_lsp.model.line_sass import Awaited, Inlined, LineSass, awaited, line_sass
 from kernel_lsp.report.markdown_text import escaped, fenced, name
 from kernel_lsp.report.sass_words import Places, counts_text, function_words, ranks_and_names
@@ -147,15 +149,18 @@ def _groups(unit: LineUnit, places: Places) -> list[str]:
     def telling(each: Inlined) -> tuple[float, int]:
         return min(ranks[form][0] for form in sass.form[each.rows].tolist()), -len(each.rows)
 
-    ranked = sorted(here.inlined, key=telling)
+    # Instances of one template are one place to the reader.
+    merged: dict[str, Rows] = {}
+    for each in sorted(here.inlined, key=telling):
+        where = places.of(each.file, each.line) + function_words(each.function)
+        merged[where] = np.concatenate([merged[where], each.rows]) if where in merged else each.rows
+    ranked = list(merged.items())
     rows = [("in all", "", counts_text(sass, here.rows))] if len(ranked) > MOST_INLINED else []
     rows += [("own", "", counts_text(sass, here.own))] if len(here.own) else []
-    for each in ranked[:MOST_INLINED]:
-        where = places.of(each.file, each.line) + function_words(each.function)
-        rows.append(("inlined", where, counts_text(sass, each.rows, 4)))
-    if len(ranked) > MOST_INLINED:
-        rest = sum(len(each.rows) for each in ranked[MOST_INLINED:])
-        rows.append(("inlined", f"{len(ranked) - MOST_INLINED} more lines", f"{rest:,} instructions"))
+    rows += [("inlined", where, counts_text(sass, inlined, 4)) for where, inlined in ranked[:MOST_INLINED]]
+    if rest := ranked[MOST_INLINED:]:
+        count = sum(len(inlined) for _, inlined in rest)
+        rows.append(("inlined", wording.counted(len(rest), "more line"), wording.counted(count, "instruction")))
     wide = max((len(where) for _, where, _ in rows), default=0)
     return [f"{label:<7}  " + (f"{where:<{wide}}  " if where else "") + counts for label, where, counts in rows]
 
@@ -183,9 +188,14 @@ def _waits(found: Sequence[Awaited], unit: LineUnit, places: Places) -> list[str
     """What the line's instructions wait for: results that take their time."""
     named = []
     for each in found[:MOST_WAITS]:
-        where = "" if each.file is None or each.line is None else " of " + places.of(each.file, each.line)
-        here = (each.file, each.line) == (unit.line.file, unit.line.line)
-        named.append(f"{each.opcode}{' of this line' if here else where}")
+        file = unit.line.file
+        inner = "" if each.file is None or each.line is None else places.of(each.file, each.line)
+        if each.own_line is None:
+            where = inner and f" of {inner}"
+        else:
+            where = " of this line" if each.own_line == unit.line.line else f" of {places.of(file, each.own_line)}"
+            where += "" if each.file == file else f" ({inner})"
+        named.append(each.opcode + where)
     if not named:
         return []
     more = f" and {len(found) - MOST_WAITS} more" if len(found) > MOST_WAITS else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ _ORDER = {
 EDITED = "a line that was edited since"
 _FLOAT_RANK = 0.5
 _REST_RANK = len(_ORDER)
+_OPERATOR = re.compile(r"<=>|<<=?|>>=?|<=?|>=?|->\*?")
 # Where the width or the shape is the point, the whole opcode is named.
 _NAMED_IN_FULL = {"tensor", "async_copy", "tensor_memory", "global_load", "global_store", "global_atomic"} | {
     *("generic_load", "generic_store", "local_load", "local_store", "shared_load", "shared_store", "shared_atomic"),
@@ -115,11 +117,17 @@ def function_words(mangled: str | None) -> str:
 
 def last_name(name: str) -> str:
     """`ns::Mma<(int)3>::operator()` -> `Mma::operator()`: what tells functions apart where their place is beside."""
-    plain, depth = "", 0
-    for at, letter in enumerate(name):
-        if letter in "<>" and name[at - 1 : at + 1] != "->" and not plain.endswith("operator"):
+    plain, depth, at = "", 0, 0
+    while at < len(name):
+        symbol = _OPERATOR.match(name, at) if plain.endswith("operator") else None
+        if symbol:
+            plain, at = plain + symbol[0], symbol.end()
+            continue
+        letter = name[at]
+        if letter in "<>" and name[at - 1 : at + 1] != "->":
             depth += 1 if letter == "<" else -1
         elif depth <= 0:
             plain += letter
-    parts = plain.split("::")
+        at += 1
+    parts = plain.rstrip().split("::")
     return "::".join(parts[-2:]) if parts[-1].startswith("operator") else parts[-1]

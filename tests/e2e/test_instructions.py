@@ -67,7 +67,7 @@ async def test_hover_on_a_line_tells_its_instructions_and_where_they_come_from(
     assert "load.cuh:4 (load)" in call
     assert call.count("LDG.E") >= 2  # at[i] of the line itself, x[i] of the header
     user = await hover_text(client, uri, 7, 4)
-    assert "Waits for LDG.E of load.cuh:4." in user
+    assert "Waits for LDG.E of l.6 (load.cuh:4)." in user
     assert "FFMA" in user
     assert await hover_text(client, uri, 2, 0) == ""
 
@@ -142,6 +142,26 @@ async def test_generated_code_shows_on_the_lines_it_was_made_from(client: Kernel
     text = await hover_text(client, uri, 7, 4)
     assert "**l.7** in scale: " in text
     assert "1 LDG.E  1 STG.E" in text
+
+
+async def test_a_kernel_of_a_header_is_told_where_it_is_used(client: KernelClient, tmp_path: Path) -> None:
+    """As with CUTLASS: the file instantiates and launches, its lines hold no instructions."""
+    (tmp_path / "scale.cuh").write_text(
+        "#pragma once\nnamespace lib {\ntemplate <int N>\n__global__ void scale(float* x)\n{\n"
+        "    x[threadIdx.x] *= N;\n}\n}\n"
+    )
+    source = tmp_path / "use.cu"
+    source.write_text(
+        '#include "scale.cuh"\ntemplate __global__ void lib::scale<4>(float*);\n'
+        "void run(float* x) { lib::scale<4> <<<1, 256>>>(x); int scale = 3; (void)scale; }\n"
+    )
+    uri = client.open(source)
+    await instructions(client, uri)
+    for line, column in ((2, 30), (3, 27)):
+        text = await hover_text(client, uri, line, column)
+        assert text.startswith("**lib::scale<4>**") or text.startswith("**scale<4>**"), text
+        assert "registers" in text
+    assert await hover_text(client, uri, 3, 55) == ""
 
 
 async def test_spills_end_their_lines_with_a_hint_that_follows_edits(client: KernelClient, tmp_path: Path) -> None:

@@ -39,6 +39,19 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
     return status, out, err
 
 
+def test_a_kernel_of_a_header_is_told_with_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "twice.cuh").write_text(
+        "\ntemplate <class T> __global__ void twice(T* x) { x[threadIdx.x] *= 2; }\n"
+        "inline __global__ void plain(float* x) { x[threadIdx.x] = 0; }\n"
+    )
+    source = tmp_path / "use.cu"
+    source.write_text('#include "twice.cuh"\n\n\ntemplate __global__ void twice(float*);\n__global__ void own() {}\n')
+    status, out, _ = run(capsys, "check", source, "--arch", "sm_86")
+    assert status == 0
+    places = {line.split()[1]: line.split()[0] for line in out.splitlines() if "regs" in line}
+    assert places == {"twice<float>": "twice.cuh:2", "plain": "twice.cuh:3", "own": "l.5"}
+
+
 def test_json_of_a_real_build(cliff: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "check", cliff, "--format", "json", "--arch", "sm_86")
     assert status == 0  # a warning, and --fail-on is error by default

@@ -170,6 +170,8 @@ def test_arguments_of_a_call_outside_are_no_array() -> None:
 
 TILE = """
     MOV R0, RZ
+    CS2R R12, SRZ
+    CS2R R16, SR_CLOCKLO
 .L_x_0:
     LDG.E.128 R4, desc[UR4][R2.64]
     LDG.E R8, desc[UR4][R2.64+0x40]
@@ -192,7 +194,7 @@ def test_loop_work_and_mix() -> None:
     assert (work.compute_ops, work.compute_op, work.load_ops, work.load_bytes) == (3, "FFMA", 2, 20)
     assert (work.async_load_ops, work.shared_stores, work.inner_work) == (0, 1, False)
     mix = instruction_mix(sass, counted_rows(sass, sass.codes[0]))
-    assert mix == {"MOV": 3, "FFMA": 2, "LDG": 2, "BRA": 1, "EXIT": 1, "FADD": 1, "STS": 1}
+    assert mix == {"MOV": 4, "FFMA": 2, "LDG": 2, "BRA": 1, "CS2R": 1, "EXIT": 1, "FADD": 1, "STS": 1}
     ratio = load_ratio(work, "sm_86")
     assert (ratio.ratio, ratio.kind, ratio.cp_async) == (1.5, "low", "pays")
     assert load_ratio(work, "sm_75").cp_async_why == "sm_75 has no asynchronous copy"
