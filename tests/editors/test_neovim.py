@@ -17,6 +17,7 @@ from tests.source_page import source_page
 from .workspace import ROOT, check, make_workspace, server_python
 
 SCRIPT = Path(__file__).parent / "nvim" / "e2e.lua"
+BELOW = 5  # lines from the kernel's name to the one with the samples
 STEPS = [line.split("'")[1] for line in SCRIPT.read_text().splitlines() if line.startswith("step('")]
 
 
@@ -48,7 +49,11 @@ def session(
                 "findings": [{key: f[key] for key in ("code", "line", "message")} for f in result["findings"]],
                 "kernel": {"name": "smooth", "line": kernel["line"], "column": line.index("smooth")},
                 "slow": str(workspace.slow),
-                "reports": {**_pages(folder, workspace.file, kernel["line"]), "kernel": kernel["mangled"]},
+                "reports": {
+                    **_pages(folder, workspace.file, kernel["line"]),
+                    "kernel": kernel["mangled"],
+                    "below": BELOW,
+                },
                 "server": [server_python(), "-m", "kernel_lsp"],
             }
         )
@@ -70,11 +75,11 @@ def session(
 
 
 def _pages(folder: Path, source: Path, line: int) -> dict[str, str]:
-    """Two pages of ncu with samples inside the kernel `smooth`: of one hour and of two hours ago."""
+    """Two pages of ncu with samples in the kernel `smooth` at `line`: of one hour and of two hours ago."""
     found = {}
     for name, age_s in (("new", 3700), ("old", 7300)):
         page = folder / f"{name}.csv"
-        text = source_page("smooth", "/build/smooth.cu", source.read_text(), {line + 3: (80, 10, 10)})
+        text = source_page("smooth", f"/build/{source.name}", source.read_text(), {line + BELOW: (80, 10, 10)})
         page.write_text(text)
         os.utime(page, (time.time() - age_s, time.time() - age_s))
         found[name] = str(page)

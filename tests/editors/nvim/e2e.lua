@@ -5,7 +5,7 @@
 --   findings   [{code, line, message}], what `kernel-lsp check` says of the file
 --   kernel     {name, line, column}: whose name is hovered (1-based)
 --   slow       a file; while it exists each build takes over a second
---   reports    {new, old}: pages of ncu that hold the kernel, and its mangled name
+--   reports    {new, old}: pages of ncu that hold the kernel, its mangled name, and how far below it the samples are
 --   server     the command that starts the server
 
 local plan = vim.json.decode(table.concat(vim.fn.readfile(arg[1]), '\n'))
@@ -158,6 +158,22 @@ end
 client.settings.kernelLsp.reports = { paths = { plan.reports.new, plan.reports.old } }
 client:notify('workspace/didChangeConfiguration', { settings = client.settings })
 step('measured', lens_with('measured · 1 h old'), lenses())
+local hot = plan.kernel.line + plan.reports.below
+vim.api.nvim_set_current_buf(buf)
+vim.lsp.inlay_hint.enable(true, { bufnr = buf })
+local function hints()
+  return vim.tbl_map(function(h) return { h.inlay_hint.position.line + 1, h.inlay_hint.label } end, vim.lsp.inlay_hint.get({ bufnr = buf }))
+end
+step('hot line', wait(function()
+  return vim.iter(hints()):any(function(h) return h[1] == hot and h[2]:find('% stalls: long scoreboard', 1, true) end)
+end), hints())
+vim.api.nvim_win_set_cursor(0, { hot, 8 })
+vim.lsp.buf.hover()
+step('stalls in the hover', wait(function()
+  local t = float_text()
+  return t:find('stall samples (measured', 1, true) and t:find('long scoreboard%s+80 %%%s+####')
+end), float_text())
+vim.cmd('fclose!')
 local offered = {}
 vim.ui.select = function(items, opts, on_choice)
   offered = vim.tbl_map(opts.format_item or tostring, items)
