@@ -159,7 +159,7 @@ async def test_a_kernel_of_a_header_is_told_where_it_is_used(client: KernelClien
     await instructions(client, uri)
     for line, column in ((2, 30), (3, 27)):
         text = await hover_text(client, uri, line, column)
-        assert text.startswith("**lib::scale<4>**") or text.startswith("**scale<4>**"), text
+        assert text.startswith(("**lib::scale<4>**", "**scale<4>**")), text
         assert "registers" in text
     assert await hover_text(client, uri, 3, 55) == ""
 
