@@ -24,7 +24,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev lint types
 	tests/editors/install.sh nvim
-	$(BIN)/pytest -n auto --ignore tests/editors/test_vscode.py
+	$(BIN)/pytest -n auto --dist worksteal --ignore tests/editors/test_vscode.py
 
 # Instructions of CUTLASS kernels on all architectures: ten minutes, most of it in the compiler.
 test-cutlass: $(VENV)/.dev

@@ -4,51 +4,30 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import database
+from benchmarks import database, reports
 from benchmarks.client import BARE, KERNEL_LSP, MeasuringClient
+from benchmarks.row import SMALL_KERNEL, Row, environment
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.model.kernel_sass import read_cubin_sass
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
 from tests.oracle.sass_corpus import built
 
-SMALL_KERNEL = """// {unique}
-__global__ void scale(float* out, const float* in, float factor, int n)
-{{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = factor * in[i];
-}}
-"""
 FLAGS = ("-std=c++17", "-O3", "-arch=sm_86")
-
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    measured: str
-    against: str
-    bound: str
-    holds: bool
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "KERNEL_LSP_CACHE_DIR": str(folder / "cache")}
 
 
 async def first_diagnostics(nvcc: Path, folder: Path, n: int) -> Row:
     """didOpen of a new small kernel to its diagnostics, against `nvcc -cubin` alone with the same flags."""
     client = MeasuringClient()
-    await client.start(KERNEL_LSP, folder, _environment(folder))
+    await client.start(KERNEL_LSP, folder, environment(folder))
     ours: list[float] = []
     alone: list[float] = []
     for i in range(n + 2):  # the first two warm both up
@@ -80,7 +59,7 @@ async def first_diagnostics(nvcc: Path, folder: Path, n: int) -> Row:
 async def instructions(nvcc: Path, nvdisasm: Path, folder: Path, n: int) -> Row:
     """didOpen of a new tensor-core kernel to its instructions on lines, against nvcc and one nvdisasm run alone."""
     client = MeasuringClient()
-    await client.start(KERNEL_LSP, folder, _environment(folder))
+    await client.start(KERNEL_LSP, folder, environment(folder))
     text = (Path(__file__).parents[1] / "examples" / "tensor_core_gemm.cu").read_text()
     ours: list[float] = []
     alone: list[float] = []
@@ -114,7 +93,7 @@ async def instructions(nvcc: Path, nvdisasm: Path, folder: Path, n: int) -> Row:
 async def unchanged_save(folder: Path, n: int) -> Row:
     """didSave of an unchanged file to its diagnostics."""
     client = MeasuringClient()
-    await client.start(KERNEL_LSP, folder, _environment(folder))
+    await client.start(KERNEL_LSP, folder, environment(folder))
     path = folder / "unchanged.cu"
     path.write_text(SMALL_KERNEL.format(unique="unchanged"))
     began = time.perf_counter()
@@ -140,7 +119,7 @@ async def unchanged_save(folder: Path, n: int) -> Row:
 async def hover_during_build(folder: Path, n: int) -> Row:
     """Hover on one file while another is being built."""
     client = MeasuringClient()
-    await client.start(KERNEL_LSP, folder, _environment(folder))
+    await client.start(KERNEL_LSP, folder, environment(folder))
     path = folder / "hovered.cu"
     path.write_text(SMALL_KERNEL.format(unique="hovered"))
     began = time.perf_counter()
@@ -178,7 +157,7 @@ async def initialize(folder: Path, n: int) -> Row:
     for i in range(n + 1):
         for command, into in ((KERNEL_LSP, ours), (BARE, bare)):
             client = MeasuringClient()
-            took = await client.start(command, folder, _environment(folder))
+            took = await client.start(command, folder, environment(folder))
             await client.stop()
             if i:
                 into.append(took)
@@ -268,6 +247,10 @@ async def _main(n: int) -> int:
             *command_of_10000(folder, n),
             after_nvdisasm(nvcc.path, n),
         ]
+        if reports.reports():
+            rows += [await reports.hover_during_load(folder, 20 * n), *await reports.reading(folder, n)]
+        else:
+            print(reports.LEFT_OUT)
     widths = [max(len(row.name) for row in rows), max(len(row.measured) for row in rows)]
     for row in rows:
         verdict = "ok  " if row.holds else "MISS"

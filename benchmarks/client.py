@@ -22,6 +22,8 @@ class MeasuringClient:
         self._client = LanguageClient("benchmark", "1")
         self._diagnostics: dict[str, list[tuple[float, types.PublishDiagnosticsParams]]] = {}
         self._instructions: dict[str, list[float]] = {}
+        self._titles: dict[str | int, str] = {}  # of progress items, by token
+        self._ended: list[str] = []  # titles of those that have ended
         self._changed = asyncio.Condition()
 
         @self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -37,17 +39,36 @@ class MeasuringClient:
                 async with self._changed:
                     self._changed.notify_all()
 
+        @self._client.feature(types.PROGRESS)
+        async def progress(params: types.ProgressParams) -> None:
+            kind = params.value.get("kind") if isinstance(params.value, dict) else getattr(params.value, "kind", None)
+            if kind == "begin":
+                title = params.value["title"] if isinstance(params.value, dict) else params.value.title
+                self._titles[params.token] = title
+            elif kind == "end":
+                self._ended.append(self._titles.get(params.token, ""))
+                async with self._changed:
+                    self._changed.notify_all()
+
+        @self._client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+        def create_progress(_: types.WorkDoneProgressCreateParams) -> None:
+            """Granted."""
+
         @self._client.feature(types.WORKSPACE_CONFIGURATION)
         def configuration(params: types.ConfigurationParams) -> list[Any]:
             return [None for _ in params.items]
 
-    async def start(self, command: tuple[str, ...], folder: Path, env: dict[str, str]) -> float:
-        """Start and initialize; seconds until the answer to `initialize`."""
+    async def start(
+        self, command: tuple[str, ...], folder: Path, env: dict[str, str], *, progress: bool = False
+    ) -> float:
+        """Start and initialize; seconds until the answer to `initialize`. `progress`: have it shown."""
         began = time.perf_counter()
         await self._client.start_io(*command, env=env)
         await self._client.initialize_async(
             types.InitializeParams(
-                capabilities=types.ClientCapabilities(),
+                capabilities=types.ClientCapabilities(
+                    window=types.WindowClientCapabilities(work_done_progress=progress)
+                ),
                 root_uri=folder.as_uri(),
                 workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name)],
                 initialization_options={"status": True},
@@ -90,6 +111,11 @@ class MeasuringClient:
         async with self._changed:
             await asyncio.wait_for(self._changed.wait_for(come), 120)
         return come()[0]
+
+    async def progress_ended(self, title: str) -> None:
+        """Wait until a progress item of this title has ended."""
+        async with self._changed:
+            await asyncio.wait_for(self._changed.wait_for(lambda: title in self._ended), 120)
 
     async def stop(self) -> None:
         await self._client.shutdown_async(None)

@@ -226,7 +226,7 @@ class _ActionReader:
             "by_opcode": {name: self._by_opcode(action, name) for name in self._strings & available},
             "functions": functions,
             "lines": self._lines(action, columns),
-            "sources": {path: self._text(text) for path, text in dict(action.source_files()).items() if text},
+            "sources": self._sources(action) if columns else {},
             "rules": action.rule_results_as_dicts(),
             "markers": [_marker(marker) for marker in action.source_markers()],
             "sass": self._sass_of(action, functions) if self._sass else None,
@@ -252,6 +252,10 @@ class _ActionReader:
         if sys.byteorder == "big":
             values.byteswap()
         return self._blobs.add(values.tobytes())
+
+    def _sources(self, action: Any) -> dict[str, int]:
+        """Embedded texts by path. Only counters by line have a use of them, and looking may take 0.2 s an action."""
+        return {path: self._text(text) for path, text in dict(action.source_files()).items() if text}
 
     def _text(self, text: str) -> int:
         return self._blobs.add(text.encode("utf-8", "surrogateescape"))

@@ -25,6 +25,7 @@ MOST_INLINED = 3
 _WARP = 32
 _FOLDERS = re.compile(r".*[/\\]")
 _NO_EXCESS = 0.005  # rounds to 0 %
+_TELLING_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,14 @@ def reason_lines(counters: Counters) -> list[str]:
 
 
 def no_stall_sentence(counters: Counters) -> str:
-    """`17 % issued or were ready (selected, not selected).`; "" where none was."""
+    """`17 % issued or were ready (selected, not selected).`; "" where next to none was."""
     free = {reason: count for reason, count in counters.by_reason.items() if reason in NO_STALL and count}
     if not free:
         return ""
-    count, names = sum(free.values()), ", ".join(sorted((reason_words(reason) for reason in free), reverse=True))
+    count = sum(free.values())
+    if counters.samples >= FEW_SAMPLES and count < _TELLING_SHARE * counters.samples:
+        return ""
+    names = ", ".join(sorted((reason_words(reason) for reason in free), reverse=True))
     much = f"{count:,}" if counters.samples < FEW_SAMPLES else share_words(count / counters.samples)
     return f"{much} of them issued or were ready to ({names}): no stall."
 

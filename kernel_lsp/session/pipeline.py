@@ -188,8 +188,7 @@ class Pipeline:
         Raises:
             NcuError: it cannot be read; one message with file and cause.
         """
-        # First in a thread: hovers are answered while it is loaded.
-        await asyncio.to_thread(importlib.import_module, "kernel_lsp.session.profiles")
+        await asyncio.to_thread(_prepare_for_reports)  # hovers are answered meanwhile
         from kernel_lsp.build.ncu_reader import ReportReader
         from kernel_lsp.session.profiles import ProfileLoader
 
@@ -261,3 +260,11 @@ class Pipeline:
         if key not in self._toolchains:
             self._toolchains[key] = await probe(found, self._store, self._environment)
         return self._toolchains[key]
+
+
+def _prepare_for_reports() -> None:
+    """Load what the first report needs: modules, and a table that takes longer to read than a hover may."""
+    importlib.import_module("kernel_lsp.session.profiles")
+    from kernel_lsp.ncu.metric_names import metric_names
+
+    metric_names()

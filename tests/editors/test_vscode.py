@@ -14,6 +14,7 @@ import signal
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +26,14 @@ from tests.fakes import fake_ncu
 from tests.fakes.fake_report import LIBRARY
 from tests.fakes.measured_transpose import CONFLICTS, PADDED, TransposeRuns
 
-from .vscode import CodeServer, Window, browser, open_window, package_extension, until
+from .vscode import CodeServer, Window, browser, install_extension, open_window, package_extension, until
 from .workspace import EXAMPLES, GPU, Workspace, check, make_workspace, server_python
 
 MARKED = ".view-overlays div[class*='TextEditorDecorationType']"  # whole lines that the extension marks
 ERROR_LINE = "__global__ void broken() { no_such_name = 1; }"
+
+# Other tests run beside these: each single wait has its own limit, of a minute.
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +71,20 @@ def set_workspace(workspace: Workspace, **more: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def trusting(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> Iterator[tuple[CodeServer, CodeServer]]:
+def vsix() -> Path:
+    return package_extension()
+
+
+@pytest.fixture(scope="module")
+def trusting(
+    tmp_path_factory: pytest.TempPathFactory, cache_folder: Path, vsix: Path
+) -> Iterator[tuple[CodeServer, CodeServer]]:
     """Two code-servers: one that trusts every workspace, one that trusts none."""
-    vsix = package_extension()
+    extensions = install_extension(tmp_path_factory.mktemp("extension"), vsix)
     machine = {"kernelLsp.interpreter": [server_python()]}
     env = {"XDG_CACHE_HOME": str(cache_folder), "PYTHONPATH": str(LIBRARY)}
     servers = tuple(
-        CodeServer(tmp_path_factory.mktemp(name), vsix, machine, env, trust=trust)
+        CodeServer(tmp_path_factory.mktemp(name), extensions, machine, env, trust=trust)
         for name, trust in (("trusting", True), ("wary", False))
     )
     for server in servers:
@@ -157,6 +168,18 @@ def problems(window: Window) -> list[str]:
         row.replace("\n", " ")
         for row in window.page.locator(".markers-panel-container .monaco-list-row").all_inner_texts()
     ]
+
+
+@pytest.mark.timeout(1200)  # in a new checkout npm installs its packages first
+def test_package(vsix: Path) -> None:
+    """Packaged without a warning, and with all that it names."""
+    with zipfile.ZipFile(vsix) as package:
+        files = set(package.namelist())
+        manifest = json.loads(package.read("extension/package.json"))
+    named = [manifest["main"], manifest["icon"], *(each["path"] for each in manifest["contributes"]["grammars"])]
+    named += [step["media"]["markdown"] for step in manifest["contributes"]["walkthroughs"][0]["steps"]]
+    assert {f"extension/{path.removeprefix('./')}" for path in named} <= files
+    assert len([name for name in files if name.endswith(".whl")]) == 1
 
 
 def test_code_lens(window: Window, facts: dict[str, Any]) -> None:

@@ -44,6 +44,8 @@ USER_SETTINGS = {
     "security.workspace.trust.startupPrompt": "never",
 }
 
+_NO_GALLERY = {"EXTENSIONS_GALLERY": '{"serviceUrl":"http://127.0.0.1:9/"}'}  # it would ask the network for extensions
+
 T = TypeVar("T")
 
 
@@ -94,11 +96,32 @@ def _run(command: list[str], env: Mapping[str, str]) -> str:
     return done.stdout + done.stderr
 
 
+def install_extension(folder: Path, vsix: Path) -> Path:
+    """Install the package into a new folder of extensions, which is returned."""
+    extensions = folder / "extensions"
+    command = [str(NODE), str(ENTRY), "--config", str(_config(folder)), "--user-data-dir", str(folder / "data")]
+    command += ["--extensions-dir", str(extensions), "--install-extension", str(vsix), "--force"]
+    _run(command, {**os.environ, **_NO_GALLERY})
+    return extensions
+
+
+def _config(folder: Path) -> Path:
+    config = folder / "config.yaml"
+    config.write_text("auth: none\ncert: false\n")
+    return config
+
+
 class CodeServer:
-    """One code-server with the extension installed; `trust`: whether every workspace is trusted."""
+    """One code-server with a folder of extensions; `trust`: whether every workspace is trusted."""
 
     def __init__(
-        self, folder: Path, vsix: Path, machine_settings: Mapping[str, Any], env: Mapping[str, str], *, trust: bool
+        self,
+        folder: Path,
+        extensions: Path,
+        machine_settings: Mapping[str, Any],
+        env: Mapping[str, str],
+        *,
+        trust: bool,
     ) -> None:
         self.data = folder / "data"
         for name, settings in (
@@ -107,20 +130,15 @@ class CodeServer:
         ):
             (self.data / name).mkdir(parents=True)
             (self.data / name / "settings.json").write_text(json.dumps(settings))
-        config = folder / "config.yaml"
-        config.write_text("auth: none\ncert: false\n")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        base = [str(NODE), str(ENTRY), "--config", str(config), "--user-data-dir", str(self.data)]
-        base += ["--extensions-dir", str(folder / "extensions")]
-        # The gallery's address keeps it from asking the network for extensions.
-        self.env = {**os.environ, "EXTENSIONS_GALLERY": '{"serviceUrl":"http://127.0.0.1:9/"}', **env}
-        _run([*base, "--install-extension", str(vsix), "--force"], self.env)
+        command = [str(NODE), str(ENTRY), "--config", str(_config(folder)), "--user-data-dir", str(self.data)]
+        command += ["--extensions-dir", str(extensions), "--bind-addr", f"127.0.0.1:{self.port}"]
         self._log = (folder / "code-server.log").open("w")
         self.process = subprocess.Popen(
-            [*base, "--bind-addr", f"127.0.0.1:{self.port}", "--disable-telemetry", "--disable-update-check"],
-            env=self.env,
+            [*command, "--disable-telemetry", "--disable-update-check"],
+            env={**os.environ, **_NO_GALLERY, **env},
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
@@ -182,7 +200,9 @@ class Window:
         self.editor(name).locator(".view-line").first.wait_for()
 
     def menu(self, action: Any) -> bool:
-        """Open the menu of code actions; whether it holds this one. It closes by itself when diagnostics arrive."""
+        """Open the menu of code actions anew; whether it holds this one. Diagnostics that arrive close it."""
+        if self.page.locator(".action-widget").is_visible():
+            self.page.keyboard.press("Escape")
         self.page.keyboard.press("Control+.")
         self.page.wait_for_timeout(500)
         return bool(action.is_visible())

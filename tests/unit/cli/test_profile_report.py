@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.fake_report import LIBRARY
-from tests.fakes.measured_transpose import CONFLICTS, PADDED, transpose_report
+from tests.fakes.measured_transpose import CONFLICTS, PADDED, TransposeRuns
 from tests.unit.cli.test_check import run
 
 ROOT = Path(__file__).parents[3]
@@ -21,7 +21,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory, toolkit: Path) -> tuple[P
     """The example and a report of it."""
     folder = tmp_path_factory.mktemp("measured")
     source = Path(shutil.copy(ROOT / "examples" / "transpose.cu", folder))
-    return source, transpose_report(folder / "transpose.ncu-rep", source, str(toolkit / "bin" / "nvcc"))
+    return source, TransposeRuns(source, str(toolkit / "bin" / "nvcc")).write(folder / "transpose.ncu-rep")
 
 
 @pytest.fixture(autouse=True)
