@@ -26,6 +26,7 @@ from kernel_lsp.session.outcome import FileOutcome, PipelineRequest
 from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
 from tests.build.test_nvcc import CommandMaker
+from tests.cmake_projects import built, configured
 
 ALONE = """__device__ __noinline__ float deep(float x)
 {
@@ -346,3 +347,21 @@ async def test_of_several_programs_the_files_own_target(tmp_path: Path, pipeline
     assert resources.linked.with_files == (str(tmp_path / "a/far.cu"), str(tmp_path / "both.cu"))
     by_hand = linked_by_hand(tmp_path, ["a/out.cu", "a/far.cu", "both.cu"], toolkit)["_Z3outPf"]
     assert (resources.linked.resources.registers, resources.linked.resources.stack_bytes) == by_hand[:2]
+
+
+async def test_a_real_cmake_project(pipeline: Pipeline, toolkit: Path, tmp_path: Path) -> None:
+    """What nvlink makes of the objects that the project's own build puts into the target."""
+    project = configured("multi", toolkit)
+    request = PipelineRequest(document=project / "src/reduce.cu", settings=Settings(arch="sm_90"), roots=(project,))
+    [resources] = resources_of(await pipeline.analyze(request)).values()
+    objects = [built(project, f"CMakeFiles/reduce.dir/Release/src/{name}.cu.o") for name in ("reduce", "shared")]
+    linked = tmp_path / "linked.cubin"
+    tools = toolkit / "bin"
+    subprocess.run([tools / "nvlink", "-arch=sm_90", *objects, "-o", linked], check=True)
+    said = subprocess.run([tools / "cuobjdump", "-res-usage", linked], capture_output=True, text=True, check=True)
+    [told] = re.findall(r"Function _Z11reduce_rows\w+:\s+REG:(\d+) STACK:(\d+)", said.stdout)
+    assert resources.linked is not None
+    after = resources.linked.resources
+    assert (after.registers, after.stack_bytes) == (int(told[0]), int(told[1]))
+    assert after.registers > resources.registers
+    assert resources.linked.with_files == (str(project / "src/shared.cu"),)

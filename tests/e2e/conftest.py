@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union
 
 import pytest
+import pytest_asyncio
 import pytest_lsp
 from lsprotocol import types
 from lsprotocol.converters import get_converter
@@ -40,8 +41,53 @@ class KernelClient(LanguageClient):
         self.published: list[types.PublishDiagnosticsParams] = []  # in the order of arrival
         self.picks: list[tuple[str, list[str]]] = []  # titles and labels of lists that the user was shown
         self.picked: list[int | None] = []  # what the user takes of the next ones; nothing where it is empty
+        self._opened: set[str] = set()
 
-    async def wait_until(self, condition: Callable[[], T], what: str, timeout_s: float = 60.0) -> T:
+    def text_document_did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        self._opened.add(params.text_document.uri)
+        super().text_document_did_open(params)
+
+    def text_document_did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        self._opened.discard(params.text_document.uri)
+        super().text_document_did_close(params)
+
+    async def begin(self, editor: str, root: Path) -> None:
+        """Initialize as an editor does that opens this folder."""
+        self.root = root
+        options = {"trusted": True, "status": True, "sassView": True, "pick": editor.startswith("vscode")}
+        self.set_configuration(SETTINGS, section="kernelLsp")
+        answer = await self.initialize_session(
+            types.InitializeParams(
+                capabilities=capabilities(editor),
+                root_uri=root.as_uri(),
+                workspace_folders=[types.WorkspaceFolder(uri=root.as_uri(), name="workspace")],
+                initialization_options={**options, "settings": SETTINGS},
+            )
+        )
+        if answer.capabilities.position_encoding is not None:
+            agreed = answer.capabilities.position_encoding
+            self.encoding = str(getattr(agreed, "value", agreed))
+
+    def move_to(self, root: Path) -> None:
+        """Close the workspace folder and open another."""
+        old, self.root = self.root, root
+        event = types.WorkspaceFoldersChangeEvent(
+            added=[types.WorkspaceFolder(uri=root.as_uri(), name="workspace")],
+            removed=[types.WorkspaceFolder(uri=old.as_uri(), name="workspace")],
+        )
+        self.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+
+    async def forget(self) -> None:
+        """Close all documents, and forget what came when the server is done with that."""
+        for uri in tuple(self._opened):
+            self.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        anywhere = types.TextDocumentIdentifier((self.root / "none.cu").as_uri())
+        await self.text_document_code_lens_async(types.CodeLensParams(anywhere))
+        for kept in (self.edits, self.refreshes, self.statuses, self.published, self.messages, self.picks, self.picked):
+            kept.clear()
+        self.diagnostics.clear()
+
+    async def wait_until(self, condition: Callable[[], T], what: str, timeout_s: float = 180.0) -> T:
         """The condition's first true value; raises when the server has gone or the time is up."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout_s
@@ -150,27 +196,36 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest_lsp.fixture(
-    params=["vscode_1.139.1", "neovim_0.11.4"],
-    config=ClientServerConfig(server_command=[sys.executable, "-m", "kernel_lsp", "serve"], client_factory=make_client),
-)
+EDITORS = ["vscode_1.139.1", "neovim_0.11.4"]
+CONFIG = ClientServerConfig(server_command=[sys.executable, "-m", "kernel_lsp", "serve"], client_factory=make_client)
+
+
+@pytest_lsp.fixture(params=EDITORS, config=CONFIG)
 async def client(
     request: pytest.FixtureRequest, lsp_client: KernelClient, tmp_path: Path
 ) -> AsyncGenerator[None, None]:
     """An initialised session in a folder of its own (`client.root`); ends with shutdown and exit."""
-    lsp_client.root = tmp_path
-    options = {"trusted": True, "status": True, "sassView": True, "pick": request.param.startswith("vscode")}
-    lsp_client.set_configuration(SETTINGS, section="kernelLsp")
-    answer = await lsp_client.initialize_session(
-        types.InitializeParams(
-            capabilities=capabilities(request.param),
-            root_uri=tmp_path.as_uri(),
-            workspace_folders=[types.WorkspaceFolder(uri=tmp_path.as_uri(), name="workspace")],
-            initialization_options={**options, "settings": SETTINGS},
-        )
-    )
-    if answer.capabilities.position_encoding is not None:
-        agreed = answer.capabilities.position_encoding
-        lsp_client.encoding = str(getattr(agreed, "value", agreed))
+    await lsp_client.begin(request.param, tmp_path)
     yield
     await lsp_client.shutdown_session()
+
+
+@pytest_lsp.fixture(scope="module", params=EDITORS, config=CONFIG)
+async def module_client(
+    request: pytest.FixtureRequest, lsp_client: KernelClient, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[None, None]:
+    """One server for a module's tests, which take it as `shared_client`."""
+    await lsp_client.begin(request.param, tmp_path_factory.mktemp("workspace"))
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def shared_client(module_client: KernelClient, tmp_path: Path) -> AsyncGenerator[KernelClient, None]:
+    """The module's server in the test's own workspace folder, with nothing left of the tests before.
+
+    For tests (of `asyncio(loop_scope="module")`) that change no settings and expect nothing that is said only once.
+    """
+    module_client.move_to(tmp_path)
+    yield module_client
+    await module_client.forget()

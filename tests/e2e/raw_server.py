@@ -52,7 +52,7 @@ class RawServer:
     async def answer(self, id_: int) -> dict[str, Any]:
         return await self.message(lambda m: m.get("id") == id_ and "method" not in m)
 
-    async def message(self, wanted, timeout_s: float = 60) -> dict[str, Any]:
+    async def message(self, wanted, timeout_s: float = 180) -> dict[str, Any]:
         """The first message, past or coming, that is wanted."""
 
         def found() -> list[dict[str, Any]]:

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.cases.editor import Editor, errors
+from tests.cmake_projects import copy_of
 
-PROJECT = Path(__file__).parents[1] / "data" / "cmake_project"
 SOURCES = ("src/gemm.cu", "src/reduce.cu", "src/shared.cu", "src/bench.cu")
-
-
-def configured(root: Path, toolkit: Path) -> None:
-    """build/debug and build/release, with their generated sources."""
-    for program in ("cmake", "ninja"):
-        if shutil.which(program) is None:
-            pytest.fail(f"{program} is needed; apt install cmake ninja-build, or pip install cmake ninja")
-    for kind in ("Debug", "Release"):
-        build = root / "build" / kind.lower()
-        words = ["cmake", "-S", root, "-B", build, "-G", "Unix Makefiles", f"-DCMAKE_BUILD_TYPE={kind}"]
-        words += [f"-DCMAKE_CUDA_COMPILER={toolkit / 'bin' / 'nvcc'}", "-DCMAKE_CUDA_ARCHITECTURES=80;90"]
-        for step in (words, ["cmake", "-P", root / "cmake" / "write_scale.cmake"]):
-            step = [step[0], f"-DOUTPUT={build / 'generated_scale.cu'}", *step[1:]] if "-P" in step else step
-            done = subprocess.run(step, capture_output=True, text=True, cwd=root)
-            assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, toolkit: Path) -> Path:
-    root = tmp_path_factory.mktemp("cmake") / "project"
-    shutil.copytree(PROJECT, root)
-    configured(root, toolkit)
-    return root
+    """The project with build/debug and build/release, and their generated sources."""
+    return copy_of("folders", toolkit, tmp_path_factory.mktemp("cmake") / "project")
 
 
 @pytest.fixture

@@ -13,6 +13,15 @@ from tests.e2e.conftest import KernelClient
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def client(shared_client: KernelClient) -> KernelClient:
+    """The module's server."""
+    return shared_client
+
+
 SCALE = """__global__ void __launch_bounds__(256) scale(const float* x, float* y)
 {
     int i = blockIdx.x * 256 + threadIdx.x;
@@ -244,47 +253,6 @@ async def test_five_saves_end_in_at_most_two_builds(client: KernelClient, tmp_pa
     await client.wait_until(lambda: client.published and client.published[-1].version == 6, "the last version's result")
     assert [p.version for p in client.published] == sorted(p.version for p in client.published)
     assert sum(status.state == "building" for status in client.statuses) <= 2
-
-
-@pytest.mark.parametrize(
-    ("section", "told"),
-    [
-        ({"gpu": 3070}, "kernelLsp.gpu: expected a string"),
-        ({"severity": {"KL201": "loud"}}, "kernelLsp.severity: KL201"),
-        ({"build": {"maxParallel": -1}}, "kernelLsp.build.maxParallel"),
-        ({"gpu": "RTX 9999"}, "RTX 9999"),
-        ("nonsense", "kernelLsp: expected an object"),
-    ],
-)
-async def test_bad_settings_cost_one_message(client: KernelClient, tmp_path: Path, section: object, told: str) -> None:
-    source = tmp_path / "spilling.cu"
-    shutil.copy(EXAMPLES / "spilling.cu", source)
-    client.set_configuration(section, section="kernelLsp")
-    client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
-    uri = client.open(source)
-    assert [d.code for d in await first_result(client, uri)].count("KL201") == 1
-    await client.wait_until(lambda: [m for m in client.messages if told in m.message], "the message")
-    client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
-    await client.wait_until(lambda: len(client.published) >= 2, "the save's result")
-    assert len([m for m in client.messages if told in m.message]) == 1
-
-
-async def test_findings_can_be_switched_off(client: KernelClient, tmp_path: Path) -> None:
-    source = tmp_path / "spilling.cu"
-    shutil.copy(EXAMPLES / "spilling.cu", source)
-    uri = client.open(source)
-    assert "KL201" in [d.code for d in await first_result(client, uri)]
-    client.set_configuration({"severity": {"KL201": "off"}}, section="kernelLsp")
-    client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
-    await client.wait_until(lambda: "KL201" not in [d.code for d in client.diagnostics[uri]], "KL201 to go")
-    client.set_configuration(
-        {"diagnostics": {"enable": False}, "codeLens": {"enable": False}, "hover": {"enable": False}},
-        section="kernelLsp",
-    )
-    client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
-    await client.wait_until(lambda: client.diagnostics[uri] == [], "all to go")
-    assert not await lenses_of(client, uri)
-    assert await hover_text(client, uri, 6, 45) == ""
 
 
 async def test_files_that_cannot_be_built(client: KernelClient, tmp_path: Path) -> None:

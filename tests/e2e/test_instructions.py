@@ -12,6 +12,15 @@ from lsprotocol import types
 from tests.e2e.conftest import KernelClient
 from tests.e2e.test_documents import EXAMPLES, hover_text, insert
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def client(shared_client: KernelClient) -> KernelClient:
+    """The module's server."""
+    return shared_client
+
+
 TWO_LOADS = """#include "load.cuh"
 
 __global__ void __launch_bounds__(256) pair(const float* x, const int* at, float* y)

@@ -7,7 +7,6 @@ own build puts into its object file.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,40 +15,19 @@ import pytest
 from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.config import parse_config
 from kernel_lsp.project.find_command import ProjectFiles, ToolkitFacts, find_command
-
-PROJECT = Path(__file__).parents[2] / "data" / "cmake_project"
-
-
-def cmake(*words: object) -> None:
-    program = shutil.which("cmake")
-    if program is None or shutil.which("ninja") is None:
-        pytest.fail("cmake and ninja are needed; apt install cmake ninja-build, or pip install cmake ninja")
-    run = subprocess.run([program, *words], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
-
-
-def configure(source: Path, build: Path, toolkit: Path, *words: str) -> None:
-    nvcc = toolkit / "bin" / "nvcc"
-    cmake("-S", source, "-B", build, f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCMAKE_CUDA_ARCHITECTURES=80;90", *words)
+from tests.cmake_projects import built, configured, copy_of
 
 
 @pytest.fixture(scope="module")
-def multi_config(tmp_path_factory: pytest.TempPathFactory, toolkit: Path) -> Path:
+def multi_config(toolkit: Path) -> Path:
     """The project with build/ for Debug, Release and RelWithDebInfo, as Ninja Multi-Config writes it."""
-    root = tmp_path_factory.mktemp("multi") / "project"
-    shutil.copytree(PROJECT, root)
-    configure(root, root / "build", toolkit, "-G", "Ninja Multi-Config")
-    return root
+    return configured("multi", toolkit)
 
 
 @pytest.fixture(scope="module")
-def two_folders(tmp_path_factory: pytest.TempPathFactory, toolkit: Path) -> Path:
+def two_folders(toolkit: Path) -> Path:
     """The project with build/debug and build/release, written by the Makefile generator with response files."""
-    root = tmp_path_factory.mktemp("folders") / "project"
-    shutil.copytree(PROJECT, root)
-    for kind in ("Debug", "Release"):
-        configure(root, root / "build" / kind.lower(), toolkit, "-G", "Unix Makefiles", f"-DCMAKE_BUILD_TYPE={kind}")
-    return root
+    return configured("folders", toolkit)
 
 
 def find(root: Path, name: str, **options: object) -> BuildCommand:
@@ -102,9 +80,8 @@ def test_every_file_gets_its_targets_release_flags(
     assert command.origin_detail.startswith("Release (entry")
     assert command.arch == "sm_90"
     object_file = f"CMakeFiles/{target}.dir/Release/{name.removeprefix('build/')}.o"
-    cmake("--build", multi_config / "build", "--config", "Release", "--target", object_file)
+    theirs = listing(toolkit, built(multi_config, object_file))
     build(command, toolkit, tmp_path / "ours.cubin")
-    theirs = listing(toolkit, multi_config / "build" / object_file)
     assert len(theirs) > 8
     assert listing(toolkit, tmp_path / "ours.cubin") == theirs
 
@@ -149,11 +126,9 @@ def test_two_build_folders_with_response_files(two_folders: Path, toolkit: Path,
     assert find(two_folders, "src/gemm.cu", config=config).cwd == two_folders / "build" / "debug"
 
 
-def test_ninja_files_alone_are_enough(multi_config: Path, tmp_path: Path, toolkit: Path) -> None:
+def test_ninja_files_alone_are_enough(tmp_path: Path, toolkit: Path) -> None:
     """Without compile_commands.json the generator's own build.ninja tells the same flags."""
-    root = tmp_path / "project"
-    shutil.copytree(PROJECT, root)
-    configure(root, root / "build", toolkit, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release")
+    root = copy_of("ninja", toolkit, tmp_path / "project")
     recorded = find(root, "src/gemm.cu")
     (root / "build" / "compile_commands.json").unlink()
     command = find(root, "src/gemm.cu")

@@ -154,18 +154,14 @@ def test_includers_are_those_that_nvcc_names(n_headers: int, tmp_path: Path, too
     write(tmp_path, files)
     sources = sorted(name for name in files if name.endswith(".cu"))
     database(tmp_path, *(f"nvcc -Iinc -c {name}" for name in sources))
+    listed = {
+        source: subprocess.run(
+            [toolkit / "bin" / "nvcc", "-M", "-Iinc", source], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        for source in sources
+    }
     for header in sorted(name for name in files if name.endswith(".cuh")):
-        named = set()
-        for source in sources:
-            listed = subprocess.run(
-                [toolkit / "bin" / "nvcc", "-M", "-Iinc", source],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-            if header in listed:
-                named.add(tmp_path / source)
+        named = {tmp_path / source for source in sources if header in listed[source]}
         command = find(tmp_path, header)
         found = {command.source, *command.alternatives}
         # Direct readers are offered first; the others only where there are none.
