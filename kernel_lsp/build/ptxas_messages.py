@@ -12,7 +12,7 @@ from kernel_lsp.source.message import CompilerMessage, MessageNote
 Severity = Literal["error", "warning", "information"]
 
 _HEX_BYTES = re.compile(r"0x([0-9a-f]+)(?= (?:bytes|max))")
-_FUNCTION = re.compile(r"\b(?:[Ff]unction|entry|[Kk]ernel) '?([A-Za-z_$][\w$]*)'?")
+_FUNCTION = re.compile(r"\b(?:entry function|[Ff]unction|entry|[Kk]ernel) '?([A-Za-z_$][\w$]*)'?")
 _CODE = re.compile(r"^\((C\d+)\)\s*")
 _LINE = re.compile(r"\s*\b(?:in around|around|in|on) line (\d+)\b")
 _UNRESOLVED = re.compile(r"Unresolved extern \w+ '([^']+)'|Undefined reference to '([^']+)'")

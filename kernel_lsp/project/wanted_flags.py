@@ -1,6 +1,6 @@
 """What the compiler says that it lacks to build a file -> the flags that it names for it.
 
-For files whose flags are a guess in any case. Both flags only allow what is an error without them.
+For files whose flags are a guess in any case. Each flag allows what is an error without it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from kernel_lsp.source.message import CompilerMessage
 
 _NAMED = {
     "--extended-lambda": re.compile(r"requires --?(?:expt-)?extended-lambda|flag '--?extended-lambda' is specified"),
+    "-rdc=true": re.compile(r"requires separate compilation mode"),
     "--expt-relaxed-constexpr": re.compile(r"flag '--?expt-relaxed-constexpr' can be used"),
 }
 

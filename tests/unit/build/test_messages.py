@@ -191,6 +191,12 @@ def test_shared_memory_in_decimal_on_the_kernel_with_the_way_out() -> None:
         assert part in message.text
 
 
+def test_an_unknown_stack_stands_on_its_kernel() -> None:
+    text = "Stack size for entry function '_Z4goodPf' cannot be statically determined"
+    message = one(f"ptxas warning : {text}\n", PTX)
+    assert (message.file, message.line, message.kernel, message.text) == ("/p/b.cuh", 7, "_Z4goodPf", text)
+
+
 def test_performance_loss_gathers_its_injections() -> None:
     function = "in function '_Z7touchedPfmmi'"
     said = f"""ptxas info    : (C7519) warpgroup.arrive is injected in around line 11 by compiler {function}
