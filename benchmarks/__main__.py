@@ -194,15 +194,15 @@ def command_of_10000(folder: Path, n: int) -> list[Row]:
     ]
 
 
-def after_nvdisasm(nvcc: Path, n: int) -> Row:
+def after_nvdisasm(nvdisasm: Path, n: int) -> Row:
     """A CUTLASS cubin's instructions with all that a save works out of them, against nvdisasm, in turns.
 
     Both run on one core: processor times are compared, so that a busy machine tells the same.
     """
-    toolkit = nvcc.parent.parent
+    toolkit = nvdisasm.parent.parent  # complete: the nvcc found first may be one without its disassembler
     path = built("cutlass_80", "sm_86", toolkit).path
     data = path.read_bytes()
-    command = [str(toolkit / "bin" / "nvdisasm"), *ARGUMENTS, str(path)]
+    command = [str(nvdisasm), *ARGUMENTS, str(path)]
     ours, alone = [], []
     for i in range(n + 1):
         began = _children_s()
@@ -245,7 +245,7 @@ async def _main(n: int) -> int:
             await hover_during_build(folder, 20 * n),
             await initialize(folder, n),
             *command_of_10000(folder, n),
-            after_nvdisasm(nvcc.path, n),
+            after_nvdisasm(nvdisasm.path, n),
         ]
         if reports.reports():
             rows += [await reports.hover_during_load(folder, 20 * n), *await reports.reading(folder, n)]

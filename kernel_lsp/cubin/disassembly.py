@@ -29,9 +29,9 @@ class SectionText:
     start: int
     stop: int
 
-    def lines(self) -> Iterator[tuple[str | None, ...]]:
-        """(pc, guard, opcode with operands, label) of each line, as printed: the label is set, or pc and opcode."""
-        return (match.groups() for match in _LINE.finditer(self.text, self.start, self.stop))
+    def lines(self) -> list[tuple[str, str, str, str]]:
+        """(pc, guard, opcode with operands, label) of each line, as printed, "" for none: a label, or pc and opcode."""
+        return _LINE.findall(self.text, self.start, self.stop)
 
 
 def read_sections(text: str) -> Iterator[SectionText]:

@@ -174,13 +174,19 @@ def _run(
             pass
         else:
             if opcode == 2:
-                value, at = _unsigned(content, at)
+                value = content[at]  # nearly all of these are one byte, as the files are
+                at += 1
+                if value & 0x80:
+                    value, at = _unsigned(content, at - 1)
                 address += value * scale
             elif opcode == 3:
                 value, at = _signed(content, at)
                 line += value
             elif opcode == 4:
-                file, at = _unsigned(content, at)
+                file = content[at]
+                at += 1
+                if file & 0x80:
+                    file, at = _unsigned(content, at - 1)
             elif opcode == 8:
                 address += const_advance
             elif opcode == 9:

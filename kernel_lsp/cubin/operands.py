@@ -56,8 +56,7 @@ class Plan:
     predicate_mask: str | None = None  # "defines" or "uses": the last immediate selects predicates (R2P, P2R)
 
 
-@dataclass(frozen=True, slots=True)
-class Registers:
+class Registers(NamedTuple):
     """Registers that one instruction text defines and uses, as bit sets; None and a reason where not known."""
 
     defines: int | None

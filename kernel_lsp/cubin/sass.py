@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +42,7 @@ _TRANSFERS = tuple(_DIRECT_BRANCHES | _INDIRECT_BRANCHES)
 IntColumn = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """One distinct instruction text without its guard. The empty opcode stands for an instruction without text."""
 
     opcode: Opcode
