@@ -28,7 +28,7 @@ test: $(VENV)/.dev lint types
 
 # Instructions of CUTLASS kernels on all architectures: ten minutes, most of it in the compiler.
 test-cutlass: $(VENV)/.dev
-	KERNEL_LSP_TEST_CUTLASS=all $(BIN)/pytest -n 2 --timeout 1200 tests/oracle/test_sass.py
+	KERNEL_LSP_TEST_CUTLASS=all $(BIN)/pytest -n 2 --timeout 1200 tests/oracle/test_sass.py tests/oracle/test_live_paths.py
 
 test-vscode: $(VENV)/.dev
 	tests/editors/install.sh vscode

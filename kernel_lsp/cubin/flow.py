@@ -1,7 +1,8 @@
 """Turns the instructions of one code section into basic blocks, their edges, and loops with their nesting.
 
 The trap loop and the NOPs behind the last instruction are no part of it. A call is an edge to the instruction behind
-it, and is listed in `calls`; a function placed behind the kernel in its section is a root of its own. Targets of
+it, and is listed in `calls`; a function placed behind the kernel in its section is a root of its own. A CALL to a label
+inside its function is a jump: up to sm_89 ptxas leaves loops that way, and nothing comes back. Targets of
 indirect branches come from the cubin's attributes; where they are not there, the branch is listed in
 `unknown_branches` and what it reaches is missing from the graph. BSYNC falls through: ptxas places it before the
 target of its BSSY (seen without exception on sm_75 to sm_120).
@@ -106,7 +107,8 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
         for offset, targets in (indirect_targets or {}).items()
     }
     families = sass.families(first, end)
-    leaders = {first, *(function.start for function in code.functions)}
+    functions = {function.start for function in code.functions}
+    leaders = {first, *functions}
     exits: dict[int, tuple[int, ...]] = {}
     calls: list[Call] = []
     unknown: list[int] = []
@@ -125,6 +127,8 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
             reached = known.get(row, [target] if target >= 0 else [])
             if not reached:
                 unknown.append(row)
+        elif name == "CALL" and first <= target < end and target not in functions:
+            reached = [target]
         elif name == "CALL":
             calls.append(Call(row, target if target >= 0 else None))
             always = False

@@ -44,6 +44,29 @@ def test_nested_loops_and_no_trap_loop() -> None:
     assert flow.innermost_loop(0) is None
 
 
+def test_a_call_to_a_label_of_the_same_function_is_a_jump() -> None:
+    """ptxas leaves a loop so: nothing returns, and what stands at the label is reached from the loop."""
+    sass, flow = flow_of("""
+    MOV R2, 0x1
+.L_x_0:
+    IADD3 R3, R3, 0x1, RZ
+    ISETP.LT.AND P0, PT, R3, 0x8, PT
+@!P0 CALL.REL.NOINC `(.L_x_1)
+    BRA `(.L_x_0)
+    NOP
+.L_x_1:
+    STG.E desc[UR4][R4.64], R2
+    EXIT
+""")
+    assert flow.calls == ()
+    assert [[flow.starts[each] for each in reached] for reached in flow.successors] == [[1], [6, 4], [1], [6], []]
+    assert flow.reachable == (True, True, True, False, True)
+    general = live_registers(sass, flow).general
+    assert general is not None
+    # R2 is needed behind the loop; R4 and R5 are never written. No register of the calling convention is lost.
+    assert general.tolist() == [1, 2, 2, 2, 2, 0, 1, 0]
+
+
 def test_irreducible_loop_is_one_loop_with_two_entries() -> None:
     _, flow = flow_of("""
 @P0 BRA `(.L_x_1)
