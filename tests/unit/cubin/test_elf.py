@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,11 +42,13 @@ def test_sections_and_symbols_are_those_of_pyelftools(path: Path) -> None:
         (s.name, s["sh_offset"], s["sh_size"], s["sh_link"], s["sh_info"], s["sh_flags"]) for s in other.iter_sections()
     ]
     table = other.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
     assert [(s.name, s.value, s.size, s.other) for s in elf.symbols] == [
         (symbol.name, symbol["st_value"], symbol["st_size"], data[table["sh_offset"] + 24 * index + 5])
         for index, symbol in enumerate(table.iter_symbols())
     ]
     text = other.get_section_by_name(".text._Z5plainPf")
+    assert text is not None
     assert elf.content(elf.section(".text._Z5plainPf")) == text.data()
 
 

@@ -315,7 +315,7 @@ def test_issue_is_no_finding_where_it_is_fair_at_a_roof_or_unknown(facts: dict[s
     ],
 )
 def test_achieved_far_under_theoretical(facts: dict[str, float], cause: str) -> None:
-    found = measurement(hot(wait={8: 1}), {THEORETICAL: 100, ACHIEVED: 60} | facts)
+    found = measurement(hot(wait={8: 1}), {THEORETICAL: 100.0, ACHIEVED: 60.0} | facts)
     (finding,) = of_code(judged(found), "KL606")
     assert finding.message == f"60 % achieved of 100 % theoretical occupancy{cause} (measured)"
 

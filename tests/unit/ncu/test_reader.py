@@ -8,10 +8,11 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernel_lsp.build import ncu_reader
+from kernel_lsp.build import process
 from kernel_lsp.build.ncu_reader import ReaderLimits, ReportReader
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.ncu.answer import read_answer
@@ -159,14 +160,14 @@ async def test_kept_by_content(
     store: BuildStore, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = 0
-    run = ncu_reader.process.run
+    run = process.run
 
-    async def counted(*arguments: object, **options: object) -> object:
+    async def counted(*arguments: Any, **options: Any) -> process.Finished:
         nonlocal runs
         runs += 1
-        return await run(*arguments, **options)  # type: ignore[arg-type]
+        return await run(*arguments, **options)
 
-    monkeypatch.setattr(ncu_reader.process, "run", counted)
+    monkeypatch.setattr(process, "run", counted)
     reader = ReportReader(store, dict(os.environ))
     first = await reader.read(report)
     copy = tmp_path / "copy.ncu-rep"

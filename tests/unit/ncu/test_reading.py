@@ -45,7 +45,7 @@ def test_the_five_readings(sm: float, memory: float, dram: float, kind: str) -> 
 
 
 def test_the_breakdown_names_the_unit() -> None:
-    listed = {
+    listed: dict[str, float | str] = {
         f"breakdown:{MEMORY}": "dram__cycles_active.avg.pct,lts__t_sectors.avg.pct,l1tex__data_bank_reads.avg.pct",
         "dram__cycles_active.avg.pct": 31.0,
         "lts__t_sectors.avg.pct": 92.0,

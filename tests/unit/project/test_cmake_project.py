@@ -38,7 +38,7 @@ def find(root: Path, name: str, **options: object) -> BuildCommand:
 
 def listing(toolkit: Path, file: Path) -> list[str]:
     """The instructions of sm_90 in an object or cubin, as cuobjdump prints them."""
-    words = [toolkit / "bin" / "cuobjdump", "-sass", "-arch", "sm_90", file]
+    words = [str(toolkit / "bin" / "cuobjdump"), "-sass", "-arch", "sm_90", str(file)]
     printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return re.findall(r"Function : \S+|/\*[0-9a-f]{4}\*/ +(.*?;)|/\* 0x[0-9a-f]{16} \*/", printed)
 
@@ -46,15 +46,15 @@ def listing(toolkit: Path, file: Path) -> list[str]:
 def build(command: BuildCommand, toolkit: Path, output: Path) -> None:
     code = f"arch={command.virtual_arch},code={command.arch}"
     words = [
-        toolkit / "bin" / "nvcc",
+        str(toolkit / "bin" / "nvcc"),
         *command.flags,
         "-gencode",
         code,
         "-cubin",
         "-lineinfo",
-        command.source,
+        str(command.source),
         "-o",
-        output,
+        str(output),
     ]
     run = subprocess.run(words, cwd=command.cwd, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -161,7 +161,7 @@ def test_what_is_kept_runs_nothing_in_the_real_nvcc(tmp_path: Path, toolkit: Pat
     calls = [[word for word in call if word not in includes] for call in calls] + [[word] for word in includes]
     for call in calls:
         if call:
-            words = [toolkit / "bin" / "nvcc", "-E", "a.cu", "-arch=sm_90", *call]
+            words = [str(toolkit / "bin" / "nvcc"), "-E", "a.cu", "-arch=sm_90", *call]
             subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=60)
             assert [path.name for path in tmp_path.iterdir()] == ["a.cu"], call
 

@@ -21,7 +21,7 @@ from kernel_lsp.project.user_command import (
 )
 
 NASTY = ["a b", "$(touch ran)", "`touch ran`", "it's", '"', "\\", "a;touch ran", "*", "~", "regex:^_ZN.*x$", "", "€\n"]
-words = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
 def program(path: Path, mode: int = 0o755) -> Path:

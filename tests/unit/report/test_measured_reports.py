@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -66,8 +67,7 @@ def measured_files(report: MeasuredReport) -> list[tuple[FileAnalysis, KernelMea
         cubin, kernel = next((c, k) for c in cubins for k in c.kernels if k.mangled == mangled)
         path = _file(launch, kernel.definition.file if kernel.definition else "/none.cu")
         chosen = {mangled: LaunchRef(report.report.path, launch.profile.index)}
-        builds = [BuiltKernel(launch.code, TEXT)] if launch.code else []
-        measured = measurements({mangled: kernel.name}, lambda _, b=builds: b, path, TEXT, [report], chosen)
+        measured = measurements({mangled: kernel.name}, _builds(launch), path, TEXT, [report], chosen)
         only = replace(cubin, kernels=(kernel,))
         board = next(board for board in boards() if board.arch == cubin.arch)
         launches = {mangled: profiled_launches(measured[mangled])}
@@ -76,6 +76,10 @@ def measured_files(report: MeasuredReport) -> list[tuple[FileAnalysis, KernelMea
         )
         found.append((file, measured[mangled]))
     return found
+
+
+def _builds(launch: MeasuredKernel) -> Callable[[str], list[BuiltKernel]]:
+    return lambda _: [BuiltKernel(launch.code, TEXT)] if launch.code else []
 
 
 def _file(launch: MeasuredKernel, otherwise: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -52,7 +52,11 @@ class Listener:
 
     def findings_changed(self, publications: Iterable[Any]) -> None: ...
     def run_started(self, document: Any, run: Any) -> None: ...
+    def first_numbers(self, document: Any) -> None: ...
+    def reading_started(self, document: Any, reading: Any) -> None: ...
     def instructions_read(self, document: Any) -> None: ...
+    def reading_reports(self, work: Any) -> None: ...
+    def reading_report(self, name: str) -> None: ...
     def notice(self, text: str) -> None: ...
 
     def run_ended(self, document: Any, outcome: Any) -> None:
@@ -66,7 +70,7 @@ async def parts(tmp_path: Path) -> AsyncGenerator[tuple[AnalysisSession, Pipelin
     for name in ("one.cu", "two.cu", "one.cuh"):
         (tmp_path / name).write_text(name)
     pipeline.reads = {"one.cu": [tmp_path / "one.cuh"]}
-    session = AnalysisSession(pipeline, listener)  # type: ignore[arg-type]
+    session = AnalysisSession(cast(Any, pipeline), listener)
     yield session, pipeline, listener, tmp_path
     await session.end()
 

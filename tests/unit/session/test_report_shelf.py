@@ -8,11 +8,11 @@ import time
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from kernel_lsp.ncu.kernel_profile import NcuReport
+from kernel_lsp.ncu.measured_report import MeasuredReport
 from kernel_lsp.ncu.raw_report import NcuError, ReaderMissingError
 from kernel_lsp.session import report_shelf
 from kernel_lsp.session.report_files import ReportPlaces, find_reports
@@ -22,7 +22,7 @@ LONG_AGO = time.time() - 1000
 
 
 class Reader:
-    """Gives a value for each file, and notes what it was asked; files that hold "bad" are no reports."""
+    """Gives a report of each file, its text as the digest; notes what it was asked. Files with "bad" are no reports."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -30,7 +30,7 @@ class Reader:
         self.let.set()
         self.missing = False
 
-    async def load(self, path: Path) -> Any:
+    async def load(self, path: Path) -> MeasuredReport:
         self.asked.append(path.name)
         await self.let.wait()
         if self.missing:
@@ -38,9 +38,7 @@ class Reader:
         text = path.read_text()
         if "bad" in text:
             raise NcuError(f"{path}: no report ({text})")
-        return SimpleNamespace(
-            report=SimpleNamespace(path=str(path)), modified_at=datetime.now().astimezone(), text=text
-        )
+        return MeasuredReport(NcuReport(str(path), text, None, (), (), ()), (), datetime.now().astimezone())
 
 
 class Listener:
@@ -126,7 +124,7 @@ async def test_files_that_come_change_and_go(tmp_path: Path, parts: Parts) -> No
     put(first, "other", age_s=-5)
     shelf.look(search=False)
     await shelf.settled()
-    assert [report.text for report in shelf.reports] == ["other", "good"]
+    assert [report.report.digest for report in shelf.reports] == ["other", "good"]
     first.unlink()
     shelf.look(search=False)
     await shelf.settled()
@@ -188,7 +186,7 @@ async def test_a_file_that_is_being_written_is_waited_for(
     named.write_text("bad for good")
     shelf.look(search=False)
     await shelf.settled()
-    assert [report.text for report in shelf.reports] == ["whole"], "it may still be written to"
+    assert [report.report.digest for report in shelf.reports] == ["whole"], "it may still be written to"
     while not listener.problems:
         await asyncio.sleep(0.01)
     assert listener.problems == [f"{named}: no report (bad for good)"]

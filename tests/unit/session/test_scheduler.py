@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import pytest
 
 from kernel_lsp.session.scheduler import Scheduler
 
@@ -39,7 +42,7 @@ class Runs:
         async with self.changed:
             self.changed.notify_all()
 
-    async def until(self, condition) -> None:
+    async def until(self, condition: Callable[[], bool]) -> None:
         async with self.changed:
             await asyncio.wait_for(self.changed.wait_for(condition), 10)
 
@@ -128,7 +131,7 @@ async def test_close_stops_everything_and_takes_no_more() -> None:
     assert len(runs.started) == 3
 
 
-async def test_an_error_in_a_run_leaves_the_scheduler_working(caplog) -> None:
+async def test_an_error_in_a_run_leaves_the_scheduler_working(caplog: pytest.LogCaptureFixture) -> None:
     done = asyncio.Event()
 
     async def run(key: str, request: int, generation: int) -> None:

@@ -60,4 +60,6 @@ def test_any_values_under_real_names_give_settings(section: dict[str, object]) -
 def test_defaults_pass_their_own_checks() -> None:
     for declared in DECLARED:
         assert declared.check(default_of(declared)) == getattr(Settings(), declared.field)
-    assert json_schema()["kernelLsp.build.maxParallel"]["default"] == 1
+    described = json_schema()["kernelLsp.build.maxParallel"]
+    assert isinstance(described, dict)
+    assert described["default"] == 1
