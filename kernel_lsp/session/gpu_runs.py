@@ -20,6 +20,7 @@ from kernel_lsp.model.benchmark_times import BenchmarkOutputError, Timing, compa
 from kernel_lsp.report.benchmark_text import BenchmarkPage, benchmark_line, benchmark_markdown
 from kernel_lsp.session.benchmark_history import BenchmarkHistory, BenchmarkResult
 from kernel_lsp.session.settings import Settings
+from kernel_lsp.session.uris import folder_of_runs
 
 NO_PROGRAM = (
     "kernelLsp.profile.program is empty: name the program that launches the kernel, and its arguments, for example "
@@ -47,9 +48,8 @@ class RunPlace:
 
     @property
     def folder(self) -> Path:
-        """Where the programs run: the innermost workspace folder that holds the source, else its own folder."""
-        around = [root for root in self.roots if root in self.source.parents]
-        return max(around, key=lambda root: len(root.parts), default=self.source.parent)
+        """Where the programs run."""
+        return folder_of_runs(self.source, self.roots)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,12 +161,12 @@ class Pipeline:
             self._gpu_runs = GpuRuns(self._store, self._environment)
         return self._gpu_runs
 
-    def kept_reports(self, roots: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The folders with the reports of profiles that were run for these workspace folders."""
+    def kept_reports(self, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The folders with the reports of profiles that were run from these folders."""
         from kernel_lsp.build.kept_reports import reports_folder
 
         folder = self._store.folder
-        return () if folder is None else tuple(reports_folder(folder, root) for root in roots)
+        return () if folder is None else tuple(reports_folder(folder, each) for each in folders)
 
     async def end_gpu_runs(self) -> None:
         """Stop them; no process is left."""

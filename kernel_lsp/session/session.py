@@ -24,7 +24,7 @@ from kernel_lsp.session.remapped import remapped_findings
 from kernel_lsp.session.scheduler import Scheduler
 from kernel_lsp.session.session_reports import SessionReports
 from kernel_lsp.session.settings import Settings
-from kernel_lsp.session.uris import path_of, real_path, uri_key
+from kernel_lsp.session.uris import folder_of_runs, path_of, real_path, uri_key
 
 if TYPE_CHECKING:
     from kernel_lsp.session.gpu_runs import GpuRuns
@@ -246,7 +246,9 @@ class AnalysisSession:
     # --- reports of Nsight Compute ---------------------------------------------------------------------------------
 
     def _use_reports(self) -> None:
-        kept = self._pipeline.kept_reports(self.roots)
+        # Files outside of all workspace folders, or opened without one, are profiled from their own folder.
+        own = (folder_of_runs(each.path, self.roots) for each in self._documents.values() if each.path is not None)
+        kept = self._pipeline.kept_reports(tuple(dict.fromkeys((*self.roots, *own))))
         self.reports.use(self.settings, self.roots, trusted=self.trusted, kept=kept)
 
     def look_at_reports(self) -> None:

@@ -44,6 +44,12 @@ def real_path(path: str | Path) -> str:
     return os.path.normcase(os.path.realpath(path))
 
 
+def folder_of_runs(source: Path, roots: tuple[Path, ...]) -> Path:
+    """Where programs run for a source: the innermost workspace folder that holds it, else its own folder."""
+    around = [root for root in roots if root in source.parents]
+    return max(around, key=lambda root: len(root.parts), default=source.parent)
+
+
 def is_cuda_source(uri: str, language_id: str) -> bool:
     """Whether a document is ours to analyse: by extension, and by language for headers and buffers without one."""
     suffix = PurePosixPath(unquote(uri)).suffix.lower()

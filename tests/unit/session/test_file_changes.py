@@ -39,7 +39,7 @@ class Pipeline:
         outcome = FileOutcome(path, "", None, build, None, None, None, (), (), moment, frozenset(map(real_path, read)))
         yield replace(outcome)
 
-    def kept_reports(self, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    def kept_reports(self, folders: tuple[Path, ...]) -> tuple[Path, ...]:
         return ()
 
     async def end_gpu_runs(self) -> None: ...

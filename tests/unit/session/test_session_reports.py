@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel_lsp.build.kept_reports import reports_folder
 from kernel_lsp.ncu.kernel_measurement import KernelMeasurement, LaunchRef
 from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.session.outcome import FileOutcome
@@ -248,3 +249,14 @@ async def test_searching_can_be_switched_off(desk: Desk) -> None:
     desk.session.configure(Settings(arch="sm_86", reports_enable=False))
     await desk.rest()
     assert desk.session.reports.shelf.shelved == ()
+
+
+async def test_a_file_without_a_workspace_finds_the_reports_of_its_profiles(desk: Desk, tmp_path: Path) -> None:
+    folder = reports_folder(Path(os.environ["KERNEL_LSP_CACHE_DIR"]), tmp_path)
+    folder.mkdir(parents=True)
+    kept = folder / "scale-20260101.ncu-rep"
+    kept.write_bytes(b"cut short")
+    assert desk.session.roots == ()
+    desk.open("scale.cu")
+    await desk.rest()
+    assert [each.file.path for each in desk.session.reports.shelf.shelved] == [kept]
