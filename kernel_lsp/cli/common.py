@@ -24,7 +24,12 @@ from kernel_lsp.session.pipeline import Pipeline
 from kernel_lsp.session.settings import Settings
 
 if TYPE_CHECKING:
+    from kernel_lsp.analysis import FileAnalysis
+    from kernel_lsp.findings.finding import Finding
     from kernel_lsp.ncu.measured_report import MeasuredReport
+
+_MOST_REASONS = 3
+_NOT_COMPILED = "KL905"
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +80,34 @@ def outcomes_of(files: Iterable[str], options: argparse.Namespace) -> list[FileO
     for notice in dict.fromkeys(notice for outcome in outcomes for notice in outcome.notices):
         sys.stderr.write(f"kernel-lsp: {notice}\n")
     return outcomes
+
+
+def analysis_of(outcome: FileOutcome, file: str, wanted: str) -> FileAnalysis:
+    """What is known of the file named `file` on the command line.
+
+    Raises:
+        CliError: nothing is known; the message says why there is nothing `wanted`.
+    """
+    analysis = outcome.analysis
+    if analysis is None:
+        errors = [f"{_place(f, outcome)}: {f.message}" for f in outcome.findings if f.severity == "error"]
+        why = errors or [finding.message for finding in outcome.findings] or [outcome.summary]
+        more = f" and {len(why) - _MOST_REASONS} more" if len(why) > _MOST_REASONS else ""
+        said = "; ".join(why[:_MOST_REASONS]) + more
+        raise CliError(
+            f"no {wanted}: {file} could not be built ({said})" if errors else f"no {wanted} of {file}: {said}"
+        )
+    return analysis
+
+
+def tell_no_kernels(outcome: FileOutcome, file: str) -> None:
+    """Says on stderr, of a file that was built, that it has none, and what was not compiled."""
+    uncompiled = [finding.message for finding in outcome.findings if finding.code == _NOT_COMPILED]
+    sys.stderr.write(f"kernel-lsp: {'; '.join([f'{file}: no kernels in this file', *uncompiled[:1]])}\n")
+
+
+def _place(finding: Finding, outcome: FileOutcome) -> str:
+    return f"l.{finding.line}" if finding.file == outcome.path else f"{Path(finding.file).name}:{finding.line}"
 
 
 def load_reports(paths: Sequence[Path]) -> list[MeasuredReport]:

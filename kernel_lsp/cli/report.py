@@ -7,10 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from kernel_lsp.cli.common import add_common_options, outcomes_of
+from kernel_lsp.cli.common import add_common_options, analysis_of, outcomes_of, tell_no_kernels
 from kernel_lsp.cli.errors import CliError
-from kernel_lsp.report.document import NoSuchKernelError
 from kernel_lsp.report.json_document import report_value
+from kernel_lsp.report.kernel_choice import NoSuchKernelError
 from kernel_lsp.report.markdown import report_markdown
 from kernel_lsp.session.report import report_of
 
@@ -34,14 +34,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     """Write the report."""
     outcome = outcomes_of([options.file], options)[0]
-    if outcome.analysis is None:
-        errors = [f for f in outcome.findings if f.severity == "error"]
-        why = "; ".join(f"l.{f.line}: {f.message}" for f in errors[:3]) or outcome.summary
-        raise CliError(f"no report: {options.file} could not be built ({why})")
+    analysis_of(outcome, options.file, "report")
     try:
         report = report_of(outcome, options.kernel)
     except NoSuchKernelError as error:
         raise CliError(str(error)) from error
+    if not report.kernels:
+        tell_no_kernels(outcome, options.file)
     if options.format == "json":
         text = json.dumps(report_value(report), indent=2, ensure_ascii=False) + "\n"
     else:

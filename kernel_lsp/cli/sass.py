@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 
-from kernel_lsp.cli.common import add_common_options, outcomes_of
+from kernel_lsp.cli.common import add_common_options, analysis_of, outcomes_of, tell_no_kernels
 from kernel_lsp.cli.errors import CliError, MissingToolError
-from kernel_lsp.report.document import NoSuchKernelError, chosen_kernels
+from kernel_lsp.report.kernel_choice import NoSuchKernelError, chosen_kernels
 from kernel_lsp.report.sass_listing import sass_listing
-from kernel_lsp.report.sass_value import sass_document
+from kernel_lsp.report.sass_value import in_order, sass_document
+
+_BUILD_NOTE = "KL903"  # what was built is not exactly what was asked for
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -31,11 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     """Print the instructions."""
     outcome = outcomes_of([options.file], options)[0]
-    analysis = outcome.analysis
-    if analysis is None:
-        errors = [f for f in outcome.findings if f.severity == "error"]
-        why = "; ".join(f"l.{f.line}: {f.message}" for f in errors[:3]) or outcome.summary
-        raise CliError(f"no instructions: {options.file} could not be built ({why})")
+    analysis = analysis_of(outcome, options.file, "instructions")
     try:
         kernels = chosen_kernels(analysis, options.kernel)
     except NoSuchKernelError as error:
@@ -43,13 +41,14 @@ def run(options: argparse.Namespace) -> int:
     if outcome.toolchain is not None and outcome.toolchain.nvdisasm is None:
         said = (tool.message for tool in outcome.toolchain.missing if tool.name == "nvdisasm")
         raise MissingToolError(next(said, "nvdisasm not found"))
+    if kernels and all(kernel.sass is None for kernel in kernels):
+        raise CliError(f"no instructions of {kernels[0].binary.short_name}: {kernels[0].sass_why}")
+    for note in (finding.message for finding in outcome.findings if finding.code == _BUILD_NOTE):
+        sys.stderr.write(f"kernel-lsp: {note}\n")
+    if not kernels:
+        tell_no_kernels(outcome, options.file)
     if options.format == "json":
         sys.stdout.write(json.dumps(sass_document(kernels), indent=1, ensure_ascii=False) + "\n")
-        return 0
-    for number, kernel in enumerate(kernels):
-        if number:
-            sys.stdout.write("\n")
-        if kernel.sass is None:
-            raise CliError(f"no instructions of {kernel.binary.short_name}: {kernel.sass_why}")
-        sys.stdout.write(sass_listing(kernel, analysis.path).text)
+    else:
+        sys.stdout.write("\n".join(sass_listing(kernel, analysis.path).text for kernel in in_order(kernels)))
     return 0

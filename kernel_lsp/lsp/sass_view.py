@@ -11,7 +11,7 @@ from typing import Any
 from kernel_lsp.lsp.diagnostics import uri_for
 from kernel_lsp.lsp.placed import freshness
 from kernel_lsp.lsp.server import KernelLspServer
-from kernel_lsp.report.document import NoSuchKernelError, chosen_kernels
+from kernel_lsp.report.kernel_choice import NoSuchKernelError, chosen_kernels
 from kernel_lsp.report.sass_listing import ListingLink, sass_listing
 from kernel_lsp.session.documents import OpenDocument
 

@@ -14,6 +14,7 @@ from kernel_lsp.analysis import FileAnalysis
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.report import code_sections, occupancy_sections, sections
+from kernel_lsp.report.kernel_choice import chosen_kernels
 from kernel_lsp.report.section import BuildFacts, Section
 
 SectionKey = Literal[
@@ -48,31 +49,6 @@ class Report:
     build: BuildFacts
     kernels: tuple[KernelReport, ...]
     file_findings: tuple[Finding, ...]
-
-
-class NoSuchKernelError(ValueError):
-    """No kernel of the file has the name that was asked for; the message lists those there are."""
-
-
-def chosen_kernels(analysis: FileAnalysis, name: str | None) -> tuple[KernelAnalysis, ...]:
-    """All kernels, or those whose mangled, full, short or template name is `name`."""
-    if name is None:
-        return analysis.kernels
-    found = tuple(
-        kernel
-        for kernel in analysis.kernels
-        if name
-        in (
-            kernel.binary.mangled,
-            kernel.binary.name,
-            kernel.binary.short_name,
-            kernel.binary.short_name.partition("<")[0],
-        )
-    )
-    if not found:
-        there = ", ".join(kernel.binary.short_name for kernel in analysis.kernels) or "none"
-        raise NoSuchKernelError(f"no kernel named {name!r} in {analysis.path}; there are: {there}")
-    return found
 
 
 def build_report(analysis: FileAnalysis, build: BuildFacts, kernel_name: str | None = None) -> Report:

@@ -39,12 +39,13 @@ class SassListing:
 
 
 def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int | None] | None = None) -> SassListing:
-    """The instructions of a kernel whose `sass` is known; places are told as seen from the file at `path`.
+    """The instructions of a kernel, or why there are none; places are told as seen from the file at `path`.
 
     `moved` gives where a line of that file is after edits. Links name lines as they were built.
     """
     sass = kernel.sass
-    assert sass is not None
+    if sass is None:
+        return SassListing(f"// {kernel.binary.name}\n// No instructions: {kernel.sass_why}\n", ())
     where = Places(path, moved) if moved else Places(path)
     rows: list[str] = [f"// {kernel.binary.name}", f"// {_facts(kernel, sass)}"]
     if sass.text_why:

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 
 def sass_document(kernels: Sequence[KernelAnalysis]) -> Json:
-    """`sass --format json`, kernels by (file, line, name)."""
-    ordered = sorted(kernels, key=lambda k: (k.file, k.line, k.binary.name))
+    """`sass --format json`."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kernel_lsp_version": __version__,
-        "kernels": [_kernel(kernel) for kernel in ordered],
+        "kernels": [_kernel(kernel) for kernel in in_order(kernels)],
     }
+
+
+def in_order(kernels: Sequence[KernelAnalysis]) -> list[KernelAnalysis]:
+    """By (file, line, name)."""
+    return sorted(kernels, key=lambda kernel: (kernel.file, kernel.line, kernel.binary.name))
 
 
 def _kernel(kernel: KernelAnalysis) -> Json:

@@ -80,6 +80,87 @@ def test_a_file_that_does_not_build(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert err.count("\n") == 1
 
 
+NAMESPACES = """namespace a { __global__ void k(float* x) { x[0] = 1; } }
+namespace b { __global__ void k(float* x) { x[0] = 2; } }
+namespace { template <int N, class T> __global__ void hidden(T* x) { x[N] = N; } }
+__global__ void k(float* x) { x[1] = 3; } __global__ void k2(float* x) { x[1] = 3; }
+__global__ void k(double* x) { x[1] = 3; }
+void run(float* x) { hidden<3><<<1, 32>>>(x); hidden<4><<<1, 32>>>(x); }
+"""
+HIDDEN = "void (anonymous namespace)::hidden"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("k", ["k(double*)", "k(float*)"]),
+        ("::k", ["k(double*)", "k(float*)"]),
+        ("k( double * )", ["k(double*)"]),
+        ("void k(float*)", ["k(float*)"]),
+        ("b::k", ["b::k(float*)"]),
+        ("_ZN1a1kEPf", ["a::k(float*)"]),
+        ("hidden", [f"{HIDDEN}<3, float>(float*)", f"{HIDDEN}<4, float>(float*)"]),
+        ("hidden<4,float>", [f"{HIDDEN}<4, float>(float*)"]),
+        ("(anonymous namespace)::hidden<4, float>", [f"{HIDDEN}<4, float>(float*)"]),
+    ],
+)
+def test_a_kernel_is_found_by_the_name_that_stands_in_the_source(
+    asked: str, found: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Overloads and instances that share a name are all meant; a whole name is never a part of a longer one."""
+    path = tmp_path / "names.cu"
+    path.write_text(NAMESPACES)
+    status, out, _ = run(capsys, "sass", path, "--kernel", asked, "--format", "json", "--arch", "sm_86")
+    assert status == 0
+    assert sorted(kernel["name"] for kernel in json.loads(out)["kernels"]) == found
+
+
+def test_names_that_are_near_stand_first_where_none_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "names.cu"
+    path.write_text(NAMESPACES)
+    status, _, err = run(capsys, "sass", path, "--kernel", "hid", "--arch", "sm_86")
+    assert status == 2
+    near = "(anonymous namespace)::hidden<3, float>, (anonymous namespace)::hidden<4, float>"
+    assert err == f"kernel-lsp: no kernel named 'hid' in {path}; there are: {near}, a::k, b::k, k, k2\n"
+
+
+def test_kernels_stand_by_line_in_text_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.cu"
+    path.write_text("__global__ void later(float* x) { x[0] = 1; }\n__global__ void earlier(float* x) { x[0] = 2; }\n")
+    status, out, _ = run(capsys, "sass", path, "--arch", "sm_86")
+    assert status == 0
+    assert [line for line in out.splitlines() if line.endswith("(float*)")] == [
+        "// later(float*)",
+        "// earlier(float*)",
+    ]
+
+
+def test_a_file_without_kernels_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.cu"
+    path.write_text("template <int N> __global__ void k(float* x) { x[0] = N; }\n")
+    status, out, err = run(capsys, "sass", path)
+    assert (status, out) == (0, "")
+    assert "none.cu: no kernels in this file; not compiled: template k is not instantiated" in err
+    status, out, err = run(capsys, "sass", path, "--kernel", "k")
+    assert (status, out) == (2, "")
+    assert err == f"kernel-lsp: no kernel named 'k' in {path}; it has none\n"
+
+
+def test_nothing_to_build_says_why(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "sass", source, "--arch", "sm_50")
+    assert (status, out) == (2, "")
+    assert "sm_50" in err
+    assert "is not supported by nvcc" in err
+    assert err.count("\n") == 1
+
+
+def test_what_was_built_differently_is_told(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "sass", source, "--kernel", "row_sum<32>", "--", "-G")
+    assert status == 0
+    assert out.startswith("// void row_sum<32>")
+    assert "analysed without -G" in err
+
+
 @pytest.fixture
 def no_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Pipeline._toolchain

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kernel_lsp.report.document import NoSuchKernelError, build_report
+from kernel_lsp.report.document import build_report
 from kernel_lsp.report.json_document import report_value
+from kernel_lsp.report.kernel_choice import NoSuchKernelError
 from kernel_lsp.report.markdown import report_markdown
 from kernel_lsp.report.section import BuildFacts
 from tests.unit.kernel_values import PATH, analysed, gpu, kernel, launch

@@ -17,7 +17,7 @@ from kernel_lsp.build.store import BuildStore
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.cubin.elf import read_elf
 from kernel_lsp.project.toolchain import Toolchain
-from kernel_lsp.report.document import chosen_kernels
+from kernel_lsp.report.kernel_choice import chosen_kernels
 from kernel_lsp.report.line_hover import line_hover
 from kernel_lsp.report.sass_listing import sass_listing
 from kernel_lsp.report.sass_value import sass_document
