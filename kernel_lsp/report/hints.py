@@ -45,17 +45,20 @@ def line_hints(
     measured = _measured(analysis, moved, now)
     hints = []
     for line in sorted({*spills, *peaks, *measured}):
-        parts, tips = [], []
+        parts: list[str] = []
+        tips: list[str] = []
+        spilling: KernelAnalysis | None = None
         if line in measured:
             parts.append(measured[line].text)
             tips.append(measured[line].tooltip)
         if line in spills:
-            worst, kernel = max(spills[line], key=lambda item: item[0].store_bytes + item[0].load_bytes)
+            worst, spilling = max(spills[line], key=lambda item: item[0].store_bytes + item[0].load_bytes)
             parts.append(_spill_text(worst))
-            tips.append(_spill_tip(worst, kernel, len(spills[line])))
+            tips.append(_spill_tip(worst, spilling, len(spills[line])))
         if line in peaks:
             most = max(peaks[line], key=lambda each: _peak(each))
-            parts.append(f"{_peak(most)} regs live")
+            is_other = spilling is not None and most is not spilling
+            parts.append(f"{_peak(most)} regs live" + (f" in {most.binary.short_name}" if is_other else ""))
             tips.append(
                 f"The most registers that {most.binary.short_name} has live at once: {_peak(most)} on this line, "
                 f"{most.binary.resources.registers} allocated."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernel_lsp.analysis import FileAnalysis
+from kernel_lsp.cubin.local_memory import LocalAccess
 from kernel_lsp.cubin.sass import NEVER_GUARD
 from kernel_lsp.findings import wording
 from kernel_lsp.hardware.profile import HwProfile
@@ -27,6 +28,7 @@ MOST_EXCERPT = 10
 MOST_KERNELS = 5
 MOST_WAITS = 3
 _WIDEST_TEXT = 58
+_INSTRUCTION = "instruction"  # the head of its column
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,20 @@ class LineUnit:
     line: LineSass
     measured: KernelMeasurement | None = None
 
+    @property
+    def spilled_bytes(self) -> int:
+        """Of the registers that the kernel spills and refills on the line."""
+        return sum(each.width_bytes for each in self.local("spill"))
+
+    def local(self, purpose: str | None) -> list[LocalAccess]:
+        """Accesses of local memory on the line."""
+        rows = set(self.line.rows.tolist())
+        return [each for each in self.sass.local or () if each.row in rows and each.purpose == purpose]
+
 
 def line_units(analysis: FileAnalysis, line: int) -> list[LineUnit]:
-    """The kernels and functions with instructions on a line of the analysed file: measured ones first, then those with
-    the most registers."""
+    """The kernels and functions with instructions on a line of the analysed file: measured ones first, then those that
+    spill there, then those with the most registers."""
     known = [
         (kernel.binary.short_name, kernel.binary.resources.registers, kernel.sass, kernel.measured)
         for kernel in analysis.kernels
@@ -53,11 +65,11 @@ def line_units(analysis: FileAnalysis, line: int) -> list[LineUnit]:
         if sass is not None
     ]
     found = []
-    for short_name, _, sass, measured in sorted(known, key=lambda item: (item[3] is None, -item[1])):
+    for short_name, _, sass, measured in sorted(known, key=lambda item: -item[1]):
         here = line_sass(sass, analysis.path, line)
         if here is not None:
             found.append(LineUnit(short_name, sass, here, measured))
-    return found
+    return sorted(found, key=lambda unit: (unit.measured is None, not unit.spilled_bytes))
 
 
 def line_hover(
@@ -84,7 +96,7 @@ def line_hover(
         parts += [*measured, f"Opcodes are not known: {escaped(first.sass.text_why)}"]
     else:
         parts += [fenced(_groups(first, places)), *measured]
-        parts += [escaped(said) for said in _local(first.line, first.sass)]
+        parts += [escaped(said) for said in _local(first)]
         if not any("Waits for " in said for said in measured):  # the samples say it with their numbers
             parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, places)]
         parts += [escaped(said) for said in _stalls(first, analysis.gpu.profile)]
@@ -165,12 +177,11 @@ def _groups(unit: LineUnit, places: Places) -> list[str]:
     return [f"{label:<7}  " + (f"{where:<{wide}}  " if where else "") + counts for label, where, counts in rows]
 
 
-def _local(here: LineSass, kernel: KernelSass) -> list[str]:
+def _local(unit: LineUnit) -> list[str]:
     """Local memory on the line, told apart."""
-    rows = set(here.rows.tolist())
     said = []
     for purpose, words in (("spill", "Spilled registers"), ("array", "Local array"), (None, "Local memory")):
-        accesses = [each for each in kernel.local or () if each.row in rows and each.purpose == purpose]
+        accesses = unit.local(purpose)
         if not accesses:
             continue
         stored = sum(each.width_bytes for each in accesses if each.is_store)
@@ -220,11 +231,11 @@ def _excerpt(unit: LineUnit) -> list[str]:
     in_turn = sorted((turn, number, row) for number, kind in enumerate(kinds) for turn, row in enumerate(kind))
     shown = sorted(row for _, _, row in in_turn[:MOST_EXCERPT])
     texts = [sass.text(row) or "?" for row in shown]
-    wide = min(max(map(len, texts)), _WIDEST_TEXT)
-    lines = [f"pc    {'instruction':<{wide}}  live"]
+    wide = min(max(len(_INSTRUCTION), *map(len, texts)), _WIDEST_TEXT)
+    lines = [f"pc    {_INSTRUCTION:<{wide}}  live"]
     for row, text in zip(shown, texts, strict=True):
         live = kernel.live_at(row)
-        lines.append(f"{int(sass.pc[row]):04x}  {text:<{wide}}  {'' if live is None else live}".rstrip())
+        lines.append(f"{int(sass.pc[row]):04x}  {text:<{wide}}  {'' if live is None else live:>4}".rstrip())
     if len(every) > len(shown):
         lines.append(f"      and {len(every) - len(shown):,} more")
     return lines
@@ -232,10 +243,15 @@ def _excerpt(unit: LineUnit) -> list[str]:
 
 def _chain_lines(here: LineSass, places: Places) -> list[str]:
     """Through which calls the line's own instructions came into the kernel."""
-    found = [f"- {chain.count:,} inlined into {escaped(places.chain(chain.frames))}" for chain in here.chains[:3]]
+    found = [
+        f"- {wording.counted(chain.count, 'instruction')} inlined into {escaped(places.chain(chain.frames))}"
+        for chain in here.chains[:3]
+    ]
     if len(here.chains) > len(found):
         rest = here.chains[len(found) :]
-        found.append(f"- {sum(chain.count for chain in rest):,} through {len(rest)} other chains of calls")
+        found.append(
+            f"- {sum(chain.count for chain in rest):,} through {wording.counted(len(rest), 'other chain')} of calls"
+        )
     return found
 
 
@@ -244,7 +260,8 @@ def _others(units: Sequence[LineUnit], line: int) -> str:
     for unit in units[:MOST_KERNELS]:
         count, live = wording.counted(len(unit.line), "instruction"), unit.line.live_registers
         registers = "" if live is None else ", " + wording.counted(live, "live register")
-        lines.append(f"- {name(unit.short_name)}: {count}{registers}{_share(unit, line)}")
+        spilled = f", {wording.exact_bytes(unit.spilled_bytes)} of spills" if unit.spilled_bytes else ""
+        lines.append(f"- {name(unit.short_name)}: {count}{registers}{spilled}{_share(unit, line)}")
     if len(units) > MOST_KERNELS:
         lines.append(f"- {len(units) - MOST_KERNELS} more")
     return "Also in:\n" + "\n".join(lines)

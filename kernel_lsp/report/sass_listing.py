@@ -19,6 +19,7 @@ from kernel_lsp.report.sass_words import Places
 _LABEL = re.compile(r"`\((\.L_[^)]+)\)")
 _DETAILS = "live  loop  st  control"  # behind the instruction: a view beside the source is narrow
 _SAMPLES = " samples  "  # in front, where a report measured exactly this code
+_INSTRUCTION = "instruction"  # the head of its column
 _WIDEST_TEXT = 72  # longer ones push their place to the right
 
 
@@ -62,8 +63,8 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     pcs = sass.sass.pc[sass.code.start : sass.code.padding].astype(np.int64)
     table_rows = sass.lines.rows_at(pcs).tolist() if sass.lines is not None else [-1] * len(pcs)
     texts = [sass.sass.text(row) or "?" for row in range(sass.code.start, sass.code.padding)]
-    wide = min(max(map(len, texts), default=0), _WIDEST_TEXT)
-    rows += ["", f"{'' if samples is None else _SAMPLES}  pc  {'instruction':<{wide}}  {_DETAILS}"]
+    wide = min(max(len(_INSTRUCTION), *map(len, texts)), _WIDEST_TEXT)
+    rows += ["", f"{'' if samples is None else _SAMPLES}  pc  {_INSTRUCTION:<{wide}}  {_DETAILS}"]
     last = ""
     for row, table_row in zip(range(sass.code.start, sass.code.padding), table_rows, strict=True):
         if row in functions:

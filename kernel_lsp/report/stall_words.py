@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from kernel_lsp.cubin.opcodes import Opcode, matrix_shape
 from kernel_lsp.findings import wording
 from kernel_lsp.hardware.profile import HwProfile
 from kernel_lsp.model.kernel_sass import KernelSass, Rows
-from kernel_lsp.model.usual_stalls import pipe_clocks, usual_stall
+from kernel_lsp.model.usual_stalls import UsualStall, pipe_clocks, usual_stall
 
 FEWEST = 4  # of one opcode on a line; fewer tell nothing of a pipe
 MOST_SENTENCES = 2
@@ -37,9 +38,8 @@ def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[
         gap = Counter(gaps).most_common(1)[0][0]
         if opcode.kind != "tensor" and gap <= usual.independent:
             continue  # as close as the compiler ever puts them
-        said = f"{len(of_one)} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts; "
-        said += f"ptxas usually leaves {usual.independent}"
-        said += f", or {usual.dependent} before one that needs the result" if usual.dependent else ""
+        said = f"{len(of_one)} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts"
+        said += _chain_words(kernel, of_one, usual)
         found.append(said + _pipe(opcode, gap, profile))
     return found[:MOST_SENTENCES]
 
@@ -70,11 +70,33 @@ def _gaps(kernel: KernelSass, rows: list[int]) -> list[int]:
     return gaps
 
 
+def _chain_words(kernel: KernelSass, rows: list[int], usual: UsualStall) -> str:
+    """Whether each needs the result of the one before, and what ptxas usually leaves then."""
+    forms = [kernel.sass.forms[int(kernel.sass.form[row])].registers for row in rows]
+    blocks = [kernel.flow.block_of(row) for row in rows]
+    pairs = [
+        (one.defines, other.uses)
+        for (one, block), (other, next_block) in pairwise(zip(forms, blocks, strict=True))
+        if block == next_block
+    ]
+    n_chained = sum(bool((defines or 0) & (uses or 0)) for defines, uses in pairs)
+    if any(defines is None or uses is None for defines, uses in pairs) or usual.dependent is None:
+        dependent = f", or {usual.dependent} before one that needs the result" if usual.dependent else ""
+        return f"; ptxas usually leaves {usual.independent}{dependent}"
+    if not n_chained:
+        return f"; none needs the result of the one before, and ptxas usually leaves {usual.independent} then"
+    if n_chained == len(pairs):
+        return f"; each needs the result of the one before, and ptxas usually leaves {usual.dependent} then"
+    return (
+        f"; {n_chained} need the result of the one before, for which ptxas usually leaves {usual.dependent}, "
+        f"else {usual.independent}"
+    )
+
+
 def _pipe(opcode: Opcode, gap: int, profile: HwProfile) -> str:
     """What the pipe takes on this board, from its peak rate."""
-    peak = profile.peaks.get(_peak_name(opcode) or "")
-    clock_mhz = profile.tensor_clock_mhz if opcode.kind == "tensor" else None
-    clock_mhz = clock_mhz or profile.boost_clock_mhz
+    name = _peak_name(opcode) or ""
+    peak, clock_mhz = profile.peaks.get(name), profile.peak_clock_mhz(name)
     if peak is None or not profile.sm_count or not clock_mhz:
         return "."
     clocks = pipe_clocks(opcode, peak.dense_tops * 1e6 / (profile.sm_count * clock_mhz))

@@ -1,0 +1,104 @@
+"""A line's hover and hint read aloud: chains of results, kernels that spill, aligned excerpts. Built by nvcc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernel_lsp.analysis import FileAnalysis, analyze
+from kernel_lsp.cubin.binary import read_cubin
+from kernel_lsp.cubin.disassembly import ARGUMENTS
+from kernel_lsp.model.kernel_sass import read_cubin_sass
+from kernel_lsp.report.hints import line_hints
+from kernel_lsp.report.line_hover import line_hover
+from kernel_lsp.source.kernels import scan
+from tests.oracle.cubin_corpus import build, tool_text
+from tests.unit.kernel_values import gpu
+
+# One sum (each FFMA adds to the one before) and eight sums in turn, eight apart.
+CHAINS = """__global__ void one_sum(const float* a, float* y)
+{
+    float s = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 32; i++)
+        s += a[i] * a[i + 32];
+    y[0] = s;
+}
+
+__global__ void eight_sums(const float* a, float* y)
+{
+    float x[8], s[8];
+    for (int j = 0; j < 8; j++) { x[j] = a[j]; s[j] = a[j + 8]; }
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        s[i % 8] = s[i % 8] * x[(i / 8 + i) % 8] + x[i % 8];
+    for (int j = 0; j < 8; j++) y[j] = s[j];
+}
+"""
+# `tight` has 32 registers for 48 values, `loose` enough.
+SHARED = """template <int N> __device__ __forceinline__ void mix(const float* __restrict__ a, float* __restrict__ b, int n)
+{
+    float r[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) r[k] = a[threadIdx.x + k * n];
+    for (int i = 0; i < n; ++i)
+#pragma unroll
+        for (int k = 0; k < N; ++k) r[k] = r[k] * r[(k + 1) % N] + r[(k + 7) % N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) b[threadIdx.x + k * n] = r[k];
+}
+__global__ void __launch_bounds__(1024, 2) tight(const float* a, float* b, int n) { mix<48>(a, b, n); }
+__global__ void __launch_bounds__(256) loose(const float* a, float* b, int n) { mix<48>(a, b, n); }
+"""
+
+
+def analysed(text: str, arch: str, toolkit: Path, folder: Path) -> FileAnalysis:
+    source = folder / "kernels.cu"
+    source.write_text(text)
+    cubin = build(source, arch, toolkit)
+    sass = read_cubin_sass(
+        cubin.data,
+        tool_text(toolkit, cubin.path, "nvdisasm", *ARGUMENTS),
+        "",
+        lambda file: str(source) if Path(file).name == source.name else file,
+    )
+    return analyze(str(source), text, read_cubin(cubin.data), gpu(), scan(text), {}, sass=sass)
+
+
+def hover(analysis: FileAnalysis, line: int) -> str:
+    text = line_hover(analysis, line)
+    assert text is not None
+    return text
+
+
+def test_a_chain_of_results_is_told_from_sums_in_turn(toolkit: Path, tmp_path: Path) -> None:
+    analysis = analysed(CHAINS, "sm_86", toolkit, tmp_path)
+    chained = next(line for line in hover(analysis, 6).splitlines() if "apart" in line)
+    assert "each needs the result of the one before, and ptxas usually leaves 4 then" in chained
+    # As close as ptxas ever puts them: nothing is said.
+    assert "apart" not in hover(analysis, 16)
+
+
+def test_the_kernel_that_spills_there_stands_first(toolkit: Path, tmp_path: Path) -> None:
+    analysis = analysed(SHARED, "sm_86", toolkit, tmp_path)
+    spilling = hover(analysis, 5)
+    assert spilling.startswith("**l.5** in tight")
+    assert "Spilled registers: " in spilling
+    assert "- loose: " in spilling
+    assert "of spills" not in spilling
+    assert "instructions inlined into l.12" in spilling
+
+
+def test_a_hint_never_mixes_two_kernels(toolkit: Path, tmp_path: Path) -> None:
+    """Where the line's spills are one kernel's and its peak another's, the peak says whose it is."""
+    analysis = analysed(SHARED, "sm_90a", toolkit, tmp_path)
+    mixed = [hint.text for hint in line_hints(analysis) if "spill" in hint.text and "regs live" in hint.text]
+    assert mixed
+    assert all(text.endswith(" regs live in loose") for text in mixed)
+
+
+def test_an_excerpt_is_aligned(toolkit: Path, tmp_path: Path) -> None:
+    """Also where every instruction is shorter than the head of its column."""
+    lines = hover(analysed(CHAINS, "sm_86", toolkit, tmp_path), 8).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("pc "))
+    assert "EXIT" in lines[at + 1]
+    assert len(lines[at]) == len(lines[at + 1])
