@@ -21,6 +21,9 @@ _REL = struct.Struct("<QQ")
 _RELA = struct.Struct("<QQq")
 
 _MACHINE_CUDA = 190
+_HOST_MACHINES = (62, 183)  # x86-64, AArch64
+_FATBIN_MAGIC = b"\x50\xed\x55\xba"
+_EXTRACT = "`cuobjdump -xelf all FILE`"
 _TYPE_RELOCATABLE = 1
 _TYPE_EXECUTABLE = 2
 # NOBITS, and NVIDIA's kinds before linking: global, local and shared variables without a first value.
@@ -144,11 +147,15 @@ class CubinElf:
 
 def read_elf(data: bytes) -> CubinElf:
     """Reads and checks the container of a cubin. Raises CubinError with one message when it is none or damaged."""
+    if data[:4] == _FATBIN_MAGIC:
+        raise CubinError(f"not a cubin but a fat binary: {_EXTRACT} takes the cubins out of it")
     if len(data) < _HEADER.size or data[:4] != b"\x7fELF":
         raise CubinError("not a cubin: the file does not start with an ELF header")
     header = _HEADER.unpack_from(data)
     ident, kind, machine, _, _, segments, table, flags, _, segment_size, segment_count = header[:11]
     entry_size, count, names_at = header[11:]
+    if machine in _HOST_MACHINES:
+        raise CubinError(f"not a cubin but a program or object of the host: {_EXTRACT} takes its cubins out of it")
     if ident[4] != 2 or ident[5] != 1 or machine != _MACHINE_CUDA:
         raise CubinError(f"not a cubin: an ELF file of machine {machine}, expected {_MACHINE_CUDA} (CUDA)")
     if kind not in (_TYPE_RELOCATABLE, _TYPE_EXECUTABLE):

@@ -134,7 +134,7 @@ def spills_by_function(elf: CubinElf, functions: Sequence[Symbol]) -> dict[int, 
 
 def _with_access(spills: Spills, content: bytes, offset: int) -> Spills:
     if offset + _INSTRUCTION.size > len(content):
-        raise CubinError(f"damaged cubin: a spill at {offset:#x} is behind the end of the code")
+        return Spills(None, None, f"the cubin's list of spills is damaged: {offset:#x} is behind the end of the code")
     low, high = _INSTRUCTION.unpack_from(content, offset)
     opcode, width = low & 0xFFF, high >> 9 & 7
     if opcode in _SHARED_SPILLS or spills.store_bytes is None or spills.load_bytes is None:

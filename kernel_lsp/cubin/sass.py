@@ -192,7 +192,7 @@ class _Decoder:
         digits = re.match(r"sm_(\d+)", elf.arch)
         self._arch = int(digits[1]) if digits else 0
         self._texts = {section.name: section for section in read_sections(disassembly)}
-        self._forms: list[Form] = [Form(describe(""), "", Registers(None, None, "not disassembled"))]
+        self._forms: list[Form] = [Form(describe(""), "", Registers(None, None, "not every instruction has a text"))]
         self._form_ids: dict[str, int] = {}
         self._labels: dict[str, int] = {}
         self._pending: list[tuple[int, str, str]] = []  # row, label, the section that names it

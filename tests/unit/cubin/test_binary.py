@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernel_lsp.cubin.binary import read_cubin
+from kernel_lsp.cubin.elf import read_elf
 from kernel_lsp.cubin.kernel import Cubin, KernelBinary
 from kernel_lsp.source.position import SourceLine
 from tests.oracle.cubin_corpus import ptxas_functions
@@ -59,3 +60,20 @@ def test_facts_from_the_source(path: Path) -> None:
     assert fib.kernel == kernel(cubin, "recurses").mangled
     assert not fib.is_helper
     assert 0 < fib.offset_bytes < fib.offset_bytes + fib.code_bytes <= kernel(cubin, "recurses").code_bytes
+
+
+def test_a_damaged_list_of_spills_costs_the_spills_alone() -> None:
+    """One place in it behind the end of the code: registers and the rest still count."""
+    good = next(path for path in RECORDED if path.stem == "ptxas_13.0.sm_86").read_bytes()
+    elf = read_elf(good)
+    section = elf.section(f".nv.info.{kernel(read_cubin(good), 'spills').mangled}")
+    assert section is not None
+    # A record of the list: 4 (has a size), 0x55 (annotations), size; then pairs of a kind and an offset.
+    at = good.index(b"\x04\x55", section.offset) + 8
+    damaged = bytearray(good)
+    damaged[at + 2] ^= 0x10
+    found = kernel(read_cubin(bytes(damaged)), "spills").resources
+    assert found.spill_store_bytes is None
+    assert found.spill_load_bytes is None
+    assert "list of spills is damaged" in (found.spill_why or "")
+    assert found.registers == kernel(read_cubin(good), "spills").resources.registers

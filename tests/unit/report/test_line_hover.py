@@ -35,8 +35,8 @@ __global__ void eight_sums(const float* a, float* y)
 }
 """
 # `tight` has 32 registers for 48 values, `loose` enough.
-SHARED = """template <int N> __device__ __forceinline__ void mix(const float* __restrict__ a, float* __restrict__ b, int n)
-{
+SHARED = """template <int N> __device__ __forceinline__
+void mix(const float* __restrict__ a, float* __restrict__ b, int n) {
     float r[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) r[k] = a[threadIdx.x + k * n];
