@@ -15,7 +15,7 @@ from typing import NoReturn
 from kernel_lsp import __version__
 from kernel_lsp.cli.errors import CliError
 
-COMMANDS = ("serve", "check", "report", "sass", "profile", "occupancy", "doctor")
+COMMANDS = ("serve", "check", "report", "sass", "profile", "occupancy", "roofline", "doctor")
 _TOP_OPTIONS = {"-h", "--help", "--version"}
 
 

@@ -8,21 +8,20 @@ from pathlib import Path
 
 from kernel_lsp.cli.argument_types import block, whole
 from kernel_lsp.cli.errors import CliError
+from kernel_lsp.cli.machine import add_machine_options, chosen_machine
 from kernel_lsp.cli.occupancy_batch import run_batch
 from kernel_lsp.findings import wording
-from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose
 from kernel_lsp.hardware.profile import GpuChoice, SmLimits
 from kernel_lsp.model.cliffs import block_size_rows, cliffs, largest_launchable_block
 from kernel_lsp.model.occupancy import LaunchShape, LaunchShapeError, Occupancy, occupancy
+from kernel_lsp.report.machine_words import machine_words
 from kernel_lsp.report.occupancy_table import block_size_lines, limit_lines
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare `occupancy`."""
     parser = subparsers.add_parser("occupancy", help="occupancy of a launch, no file needed", allow_abbrev=False)
-    machine = parser.add_mutually_exclusive_group()
-    machine.add_argument("--gpu", metavar="NAME", help="board whose limits count")
-    machine.add_argument("--arch", metavar="sm_NN", help="architecture whose limits count")
+    add_machine_options(parser, "limits")
     parser.add_argument("--registers", metavar="N", type=whole, help="registers per thread, as ptxas reports them")
     parser.add_argument("--block", metavar="N", type=block, help="threads per block, as 256 or 16x16")
     parser.add_argument("--static-shared", metavar="B", type=whole, help="static shared memory per block, bytes")
@@ -51,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
     if options.registers is None:
         raise CliError("occupancy needs --registers N (per thread, as ptxas reports them), or --batch IN.csv")
     try:
-        gpu = choose(setting=options.gpu, arch=options.arch)
+        gpu = chosen_machine(options)
         lines = _launch_lines(gpu, options) if options.block else _size_lines(gpu, _shape(options, 1))
-    except (UnknownGpuError, UnknownArchError, LaunchShapeError) as error:
+    except LaunchShapeError as error:
         raise CliError(str(error)) from error
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -75,7 +74,7 @@ def _launch_lines(gpu: GpuChoice, options: argparse.Namespace) -> list[str]:
     found = occupancy(limits, shape)
     own = shape.static_shared_bytes + shape.dynamic_shared_bytes
     reserve = limits.shared_reserved_bytes_per_block
-    lines = [f"{_machine(gpu)} · block {wording.block_size(options.block)}", ""]
+    lines = [f"{machine_words(gpu)} · block {wording.block_size(options.block)}", ""]
     if found.blocks_per_sm:
         lines.append(_sentence(found))
     else:
@@ -102,7 +101,7 @@ def _launch_lines(gpu: GpuChoice, options: argparse.Namespace) -> list[str]:
 def _size_lines(gpu: GpuChoice, shape: LaunchShape) -> list[str]:
     limits = gpu.profile.limits
     largest = largest_launchable_block(limits, shape)
-    lines = [f"{_machine(gpu)} · {shape.registers_per_thread} registers per thread", ""]
+    lines = [f"{machine_words(gpu)} · {shape.registers_per_thread} registers per thread", ""]
     lines += block_size_lines(block_size_rows(limits, shape))
     lines.append("")
     if largest == 0:
@@ -111,12 +110,6 @@ def _size_lines(gpu: GpuChoice, shape: LaunchShape) -> list[str]:
         lines.append(f"The largest block that can start has {largest} threads.")
     lines.append("--block N shows one size with its limits and steps.")
     return lines
-
-
-def _machine(gpu: GpuChoice) -> str:
-    by_default = " (by default)" if gpu.why == "default" else ""
-    board = gpu.profile.short_name
-    return board + by_default if board == gpu.profile.arch else f"{board}, {gpu.profile.arch}{by_default}"
 
 
 def _sentence(found: Occupancy) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from kernel_lsp.cubin.kernel import Resources
-from kernel_lsp.hardware.profile import HwProfile
+from kernel_lsp.hardware.profile import HwProfile, Peak
 from kernel_lsp.model.kernel_analysis import KernelAnalysis, LaunchAnalysis
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.occupancy import Cliff, Occupancy
@@ -214,6 +214,11 @@ def local_words(kernel: KernelAnalysis) -> str | None:
         return None
     known = "" if stores == 0 and loads == 0 else ", whether by spills is not known"
     return f"{exact_bytes(frame)} of local memory per thread{known}"
+
+
+def peak_provenance(peak: Peak) -> str:
+    """How a peak is known: `published`, `computed`, `published and computed`, `conflict`."""
+    return "published and computed" if peak.provenance == "both agree" else peak.provenance
 
 
 def precision(name: str) -> str:

@@ -134,6 +134,7 @@ def representative(arch: str) -> HwProfile:
         boost_clock_mhz=None,
         tensor_clock_mhz=None,
         dram_gb_per_s=None,
+        dram_source=None,
         l2_mib=None,
         half_rate_f32_accumulate=False,
         warps_to_hide_latency=None,

@@ -8,6 +8,8 @@ from typing import Literal
 
 Provenance = Literal["published", "computed", "both agree", "conflict"]
 
+_CORE_CLOCK = ("fp64", "fp32", "fp16", "bf16", "fp64_tensor")
+
 
 @dataclass(frozen=True, slots=True)
 class SmLimits:
@@ -84,6 +86,7 @@ class HwProfile:
     boost_clock_mhz: float | None
     tensor_clock_mhz: float | None  # the clock the tensor peaks are quoted at
     dram_gb_per_s: float | None
+    dram_source: str | None
     l2_mib: float | None
     half_rate_f32_accumulate: bool
     warps_to_hide_latency: int | None  # rule of thumb of the source material, labelled as such; None: not stated
@@ -96,6 +99,11 @@ class HwProfile:
     def short_name(self) -> str:
         """What people call the board: "RTX 3070 Ti"."""
         return self.name.removeprefix("GeForce ").removeprefix("Tesla ")
+
+    def peak_clock_mhz(self, precision: str) -> float | None:
+        """The clock that a peak is quoted at: the CUDA cores' for them and for FP64 on tensor cores, else the tensor
+        cores' own."""
+        return self.boost_clock_mhz if precision in _CORE_CLOCK else self.tensor_clock_mhz
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,7 @@ def parse_board(file: str, identity: BoardIdentity, limits: SmLimits, text: str)
         boost_clock_mhz=fact_number("boost_clock_mhz"),
         tensor_clock_mhz=fact_number("tensor_clock_mhz") or fact_number("boost_clock_mhz"),
         dram_gb_per_s=fact_number("dram_gb_per_s"),
+        dram_source=_fact_source(facts["dram_gb_per_s"], sources) if "dram_gb_per_s" in facts else None,
         l2_mib=fact_number("l2_mib"),
         half_rate_f32_accumulate="half_rate_f32_accumulate" in facts
         and facts["half_rate_f32_accumulate"].flag("value"),
@@ -180,6 +181,11 @@ def _fact(fields: Fields, name: str) -> Fields:
     fact.one_of("provenance", FACT_PROVENANCES)
     fact.text("source")
     return fact
+
+
+def _fact_source(fact: Fields, sources: Mapping[str, str]) -> str:
+    named = fact.text("source")
+    return sources.get(named, named)
 
 
 def _peak(precision: str, fields: Fields, sources: Mapping[str, str]) -> Peak:

@@ -122,7 +122,10 @@ class Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
-    """Measured work of one precision. FLOP/s and bytes/s over the launch's own time; peaks at that run's clocks."""
+    """Measured work of one precision. FLOP/s and bytes/s over the launch's own time; peaks at that run's clocks.
+
+    Its place under the roofs: `model.roofline`.
+    """
 
     precision: str
     flop_per_s: float
@@ -131,31 +134,6 @@ class RooflinePoint:
     peak_bytes_per_s: float | None
     flop: float | None  # of the whole launch
     dram_bytes: float | None
-
-    @property
-    def intensity(self) -> float | None:
-        """FLOP per byte of DRAM traffic; None without one of them."""
-        return self.flop_per_s / self.bytes_per_s if self.bytes_per_s else None
-
-    @property
-    def balance(self) -> float | None:
-        """The ridge: FLOP per byte where both roofs meet."""
-        if not self.peak_flop_per_s or not self.peak_bytes_per_s:
-            return None
-        return self.peak_flop_per_s / self.peak_bytes_per_s
-
-    @property
-    def attainable_flop_per_s(self) -> float | None:
-        """The lower of the two roofs at this intensity."""
-        if self.intensity is None or not self.peak_flop_per_s or not self.peak_bytes_per_s:
-            return None
-        return min(self.peak_flop_per_s, self.intensity * self.peak_bytes_per_s)
-
-    @property
-    def attained(self) -> float | None:
-        """Achieved over attainable, 0..1."""
-        attainable = self.attainable_flop_per_s
-        return self.flop_per_s / attainable if attainable else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kernel_lsp.findings import wording
+from kernel_lsp.model.roofline import measured_roofline
 from kernel_lsp.ncu.attach import Counters
 from kernel_lsp.ncu.hot_lines import main_stall, wait_of
 from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
@@ -18,7 +19,6 @@ from kernel_lsp.report.measured_sentences import (
     missing_by_option,
     reading_sentence,
     roofline_sentences,
-    side_of,
     sol_words,
     tensor_words,
     waves_sentence,
@@ -83,12 +83,12 @@ def roofline_blocks(found: KernelMeasurement) -> tuple[Block, ...]:
             (
                 point.precision,
                 rate_words(point.flop_per_s, "FLOPS"),
-                "" if point.intensity is None else number_words(point.intensity),
-                "" if point.balance is None else number_words(point.balance),
-                side_of(point) or "",
-                "" if point.attained is None else share_words(point.attained),
+                "" if place.intensity is None else number_words(place.intensity),
+                "" if place.balance is None else number_words(place.balance),
+                place.side or "",
+                "" if place.attained is None else share_words(place.attained),
             )
-            for point in working
+            for point, place in ((point, measured_roofline(point)) for point in working)
         )
         header = ("measured", "rate", "FLOP per DRAM byte", "balance of the run", "side", "of what it allows")
         blocks.append(Table(header, rows))

@@ -11,11 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kernel_lsp.findings import wording
+from kernel_lsp.model.roofline import measured_roofline
 from kernel_lsp.ncu.metric_names import metric_names
 from kernel_lsp.report.measured_words import number_words, pct_words, rate_words, share_words
 
 if TYPE_CHECKING:
-    from kernel_lsp.ncu.kernel_profile import KernelProfile, Missing, RooflinePoint, SpeedOfLight
+    from kernel_lsp.ncu.kernel_profile import KernelProfile, Missing, SpeedOfLight
     from kernel_lsp.ncu.raw_report import RuleResult
     from kernel_lsp.ncu.reading import IssueReading, SolReading, TailWave
 
@@ -118,13 +119,6 @@ def tensor_words(profile: KernelProfile) -> str | None:
     return "matrix instructions were executed" if any("MMA" in opcode for opcode in profile.by_opcode) else None
 
 
-def side_of(point: RooflinePoint) -> str | None:
-    """`memory` or `compute`: on which side of the balance the point lies; None without one of both."""
-    if point.intensity is None or point.balance is None:
-        return None
-    return "memory" if point.intensity < point.balance else "compute"
-
-
 def roofline_sentences(profile: KernelProfile) -> list[str]:
     """The place of each precision that did any work; where tensor operations were not counted, no place is claimed."""
     working = [point for point in profile.roofline if point.flop_per_s > 0]
@@ -139,13 +133,13 @@ def roofline_sentences(profile: KernelProfile) -> list[str]:
     said = []
     for point in working:
         text = f"Roofline {point.precision}: {rate_words(point.flop_per_s, 'FLOPS')}"
-        side = side_of(point)
-        if point.intensity is not None:
-            text += f", {number_words(point.intensity)} FLOP per DRAM byte"
-            if side is not None and point.balance is not None:
-                text += f" against a balance of {number_words(point.balance)}: {side} side"
-            if point.attained is not None:
-                text += f", {share_words(point.attained)} of what it allows"
+        place = measured_roofline(point)
+        if place.intensity is not None:
+            text += f", {number_words(place.intensity)} FLOP per DRAM byte"
+            if place.side is not None and place.balance is not None:
+                text += f" against a balance of {number_words(place.balance)}: {place.side} side"
+            if place.attained is not None:
+                text += f", {share_words(place.attained)} of what it allows"
         said.append(f"{text}." if told else f"{text}. Tensor operations, if there were any, are not counted.")
     return said
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernel_lsp.model.roofline import bound, measured_roofline
 from kernel_lsp.ncu.kernel_measurement import KernelMeasurement
 from kernel_lsp.ncu.kernel_profile import RooflinePoint
 from kernel_lsp.report.measured_rows import cost_rows
-from kernel_lsp.report.measured_sentences import side_of, tensor_words
+from kernel_lsp.report.measured_sentences import tensor_words
 
 Json = dict[str, Any]
 
@@ -80,7 +81,7 @@ def roofline_value(found: KernelMeasurement) -> Json:
     dram_bytes = next((point.dram_bytes for point in profile.roofline if point.dram_bytes is not None), None)
     tensor = tensor_words(profile)
     if tensor is None and working:
-        return _point(working[0])
+        return _point(working[0], found)
     why = _NO_FLOP
     if tensor is not None:
         why = f"{tensor} and tensor operations are not counted"
@@ -93,14 +94,17 @@ def roofline_value(found: KernelMeasurement) -> Json:
     return unknown
 
 
-def _point(point: RooflinePoint) -> Json:
-    side = side_of(point)
-    return {
+def _point(point: RooflinePoint, found: KernelMeasurement) -> Json:
+    place = measured_roofline(point)
+    held = bound(place, found.sol.kind)
+    value: Json = {
         "precision": point.precision,
         "flops": point.flop,
         "dram_bytes": point.dram_bytes,
-        "intensity": point.intensity,
-        "balance": point.balance,
-        "class": None if side is None else f"{side}-bound",
-        "attained": point.attained,
+        "intensity": place.intensity,
+        "balance": place.balance,
+        "class": None if held.kind is None else f"{held.kind}-bound",
+        "class_from": held.basis,
+        "attained": place.attained,
     }
+    return value | ({"class_why": held.why} if held.kind is None else {})

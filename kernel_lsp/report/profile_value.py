@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernel_lsp.cubin.names import function_name
+from kernel_lsp.model.roofline import measured_roofline
 from kernel_lsp.ncu.attach import Counters, LineCost, MeasuredKernel
 from kernel_lsp.ncu.kernel_profile import KernelProfile, NcuReport, RooflinePoint
 from kernel_lsp.ncu.producers import WaitFor
@@ -104,6 +105,7 @@ def _roofline(profile: KernelProfile) -> dict[str, Any] | None:
 
 
 def _point(point: RooflinePoint) -> dict[str, Any]:
+    place = measured_roofline(point)
     return {
         "precision": point.precision,
         "flops": point.flop,
@@ -112,9 +114,9 @@ def _point(point: RooflinePoint) -> dict[str, Any]:
         "dram_bytes": point.dram_bytes,
         "dram_bytes_per_s": point.bytes_per_s,
         "peak_dram_bytes_per_s": point.peak_bytes_per_s,
-        "intensity": point.intensity,
-        "balance": point.balance,
-        "attained": point.attained,
+        "intensity": place.intensity,
+        "balance": place.balance,
+        "attained": place.attained,
     }
 
 

@@ -9,6 +9,7 @@ from kernel_lsp.findings import wording
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import Peak
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
+from kernel_lsp.model.roofline import balance
 from kernel_lsp.report.commands import ncu
 from kernel_lsp.report.hover import occupancy_sentence
 from kernel_lsp.report.lens import worst_launch
@@ -112,9 +113,9 @@ def three_digits(value: float) -> str:
 
 
 def _peak_row(name: str, peak: Peak, dram_gb_per_s: float | None) -> tuple[str, ...]:
-    balance = f"{peak.dense_tops * 1000 / dram_gb_per_s:.1f}" if dram_gb_per_s else "not known"
-    provenance = "published and computed" if peak.provenance == "both agree" else peak.provenance
-    return (wording.precision(name), three_digits(peak.dense_tops), balance, provenance)
+    ridge = None if dram_gb_per_s is None else balance(peak.dense_tops * 1e12, dram_gb_per_s * 1e9)
+    balance_words = "not known" if ridge is None else f"{ridge:.1f}"
+    return (wording.precision(name), three_digits(peak.dense_tops), balance_words, wording.peak_provenance(peak))
 
 
 def hot_lines(kernel: KernelAnalysis, path: str) -> Section:

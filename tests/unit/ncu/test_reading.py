@@ -119,9 +119,8 @@ def test_roofline_from_totals() -> None:
     flop = 1_048_576 + 2 * 1_073_741_824
     assert point.flop == pytest.approx(flop)
     assert point.flop_per_s == pytest.approx(flop / 10_776_576e-9)
-    assert point.intensity == pytest.approx(flop / 32_746_880)
-    assert point.balance is None
-    assert point.attained is None
+    assert point.bytes_per_s == pytest.approx(32_746_880 / 10_776_576e-9)
+    assert (point.peak_flop_per_s, point.peak_bytes_per_s) == (None, None)
 
 
 def test_a_precision_with_an_operation_missing_is_not_made_up() -> None:
