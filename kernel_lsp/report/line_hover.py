@@ -16,6 +16,7 @@ from kernel_lsp.findings import wording
 from kernel_lsp.hardware.profile import HwProfile
 from kernel_lsp.model.kernel_sass import KernelSass, Rows
 from kernel_lsp.model.line_sass import Awaited, Inlined, LineSass, awaited, line_sass
+from kernel_lsp.report.call_words import call_sentences, caller_lines
 from kernel_lsp.report.markdown_text import escaped, fenced, name
 from kernel_lsp.report.sass_words import Places, counts_text, function_words, ranks_and_names
 from kernel_lsp.report.stall_words import barrier_sentences, stall_sentences
@@ -96,7 +97,7 @@ def line_hover(
         parts += [*measured, f"Opcodes are not known: {escaped(first.sass.text_why)}"]
     else:
         parts += [fenced(_groups(first, places)), *measured]
-        parts += [escaped(said) for said in _local(first)]
+        parts += [escaped(said) for said in (*call_sentences(first.sass, first.line.rows), *_local(first))]
         if not any("Waits for " in said for said in measured):  # the samples say it with their numbers
             parts += [escaped(said) for said in _waits(awaited(first.sass, first.line), first, places)]
         parts += [escaped(said) for said in _stalls(first, analysis.gpu.profile)]
@@ -104,7 +105,7 @@ def line_hover(
         parts.append(fenced(_excerpt(first)))
         if first.sass.text_why:
             parts.append(escaped(f"Some instructions are not known: {first.sass.text_why}"))
-    chains = _chain_lines(first.line, places)
+    chains = [*_chain_lines(first.line, places), *caller_lines(first.sass, first.line.own, places)]
     if chains:
         parts.append("\n".join(chains))
     if len(units) > 1:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from kernel_lsp.cubin.mix import LoopWork
+from kernel_lsp.cubin.names import function_name
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_sass import KernelSass, SassLoop
+from kernel_lsp.model.line_calls import mangled_name, own_function
 from kernel_lsp.model.line_sass import frame_in
 from kernel_lsp.model.ratio import LoadRatio
-from kernel_lsp.report.sass_words import Places
+from kernel_lsp.report.sass_words import Places, last_name
 
 _CP_ASYNC = {
     "try": "cp.async: try it and measure both (estimated)",
@@ -45,7 +47,9 @@ def work_words(work: LoopWork) -> str:
     """`16 FFMA per 2 loads (8 B)`."""
     loads = wording.counted(_loads(work), "global load")
     size = f" ({wording.exact_bytes(work.load_bytes)} a thread)" if work.load_bytes else ""
-    compute = f"{work.compute_ops:,} {work.compute_op}" if work.compute_op else "no arithmetic"
+    if not work.compute_op:
+        return f"{loads}{size}, no arithmetic"
+    compute = f"{work.compute_ops:,} {work.compute_op}"
     return f"{compute} per {loads}{size}" if _loads(work) else f"{compute}, no global load"
 
 
@@ -61,6 +65,9 @@ def peak_sentence(kernel: KernelSass, places: Places) -> str:
     frames = kernel.peak_frames
     frame = frame_in(frames, places.path) or next(iter(frames), None)
     where = "" if frame is None else f", on {places.of(frame.file, frame.line)}"
+    if frame is None and kernel.live.peak_row is not None:
+        function = own_function(kernel, kernel.live.peak_row)
+        where = "" if function is None else f", in {last_name(function_name(mangled_name(function)).short)}"
     return f"At most {wording.counted(kernel.live.peak, 'register')} live{where}."
 
 

@@ -13,6 +13,7 @@ from kernel_lsp.cubin.names import function_name
 from kernel_lsp.findings import wording
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
+from kernel_lsp.model.line_calls import mangled_name
 from kernel_lsp.report.instruction_samples import instruction_samples
 from kernel_lsp.report.sass_words import Places
 
@@ -58,7 +59,7 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
         rows.append(f"// {_measured(kernel)}")
     links: list[ListingLink] = []
     labels = _labels(sass)
-    functions = {f.start: f.name for f in sass.code.functions[1:]}
+    functions = {function.start: mangled_name(function) for function in sass.code.functions[1:]}
     places: dict[int, tuple[str, tuple[tuple[str, int], ...]]] = {-1: ("", ())}
     pcs = sass.sass.pc[sass.code.start : sass.code.padding].astype(np.int64)
     table_rows = sass.lines.rows_at(pcs).tolist() if sass.lines is not None else [-1] * len(pcs)
@@ -68,7 +69,8 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     last = ""
     for row, table_row in zip(range(sass.code.start, sass.code.padding), table_rows, strict=True):
         if row in functions:
-            rows += ["", f"// {function_name(functions[row].rpartition('$')[2]).full}"]
+            rows += ["", f"// {function_name(functions[row]).full}"]
+            last = ""
         rows += [f"{label}:" for label in labels.get(row, ())]
         if table_row not in places:
             frames = sass.frames(row)

@@ -10,9 +10,11 @@ import numpy as np
 from kernel_lsp import __version__
 from kernel_lsp.cubin.control import NO_BARRIER, barriers
 from kernel_lsp.cubin.linemap import Frame
+from kernel_lsp.cubin.names import function_name
 from kernel_lsp.cubin.sass import guard_text
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
+from kernel_lsp.model.line_calls import mangled_name
 from kernel_lsp.report.instruction_samples import instruction_samples
 from kernel_lsp.report.values import NO_PROFILE, SCHEMA_VERSION, Json
 
@@ -64,6 +66,8 @@ def _kernel(kernel: KernelAnalysis) -> Json:
 def instruction_values(kernel: KernelSass, measured: KernelMeasurement | None = None) -> list[Json]:
     """Every instruction of a section once, in its order; what is not known is None.
 
+    `target` is the pc that a branch or call names in the section; `function` that of code which was not inlined and
+    stands behind the kernel.
     Samples are those of a measurement of exactly this code, on the instructions that held the warps.
     """
     samples = instruction_samples(measured)
@@ -72,11 +76,17 @@ def instruction_values(kernel: KernelSass, measured: KernelMeasurement | None = 
     table_rows = kernel.lines.rows_at(pcs).tolist() if kernel.lines is not None else [-1] * len(pcs)
     frames_of: dict[int, tuple[Frame, ...]] = {-1: ()}
     control = sass.control
+    targets = sass.target[start:stop].tolist()
+    functions = {function.start: function for function in kernel.code.functions}
+    function: str | None = None
     found: list[Json] = []
     for row, pc, table_row in zip(range(start, stop), pcs.tolist(), table_rows, strict=True):
         if table_row not in frames_of:
             frames_of[table_row] = kernel.frames(row)
         frames = frames_of[table_row]
+        if row in functions and row != start:
+            function = function_name(mangled_name(functions[row])).full
+        target = targets[row - start]
         opcode = sass.opcode(row)
         is_known = bool(opcode.text)
         found.append(
@@ -99,6 +109,8 @@ def instruction_values(kernel: KernelSass, measured: KernelMeasurement | None = 
                 "loop_depth": kernel.loop_depth(row) if kernel.mix is not None else None,
                 "samples": None if samples is None else sum(samples.get(pc, {}).values()),
                 "by_reason": {} if samples is None else dict(samples.get(pc, {})),
+                "target": int(sass.pc[target]) if start <= target < stop else None,
+                "function": function,
             }
         )
     return found

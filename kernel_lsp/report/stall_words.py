@@ -13,7 +13,8 @@ from kernel_lsp.hardware.profile import HwProfile
 from kernel_lsp.model.kernel_sass import KernelSass, Rows
 from kernel_lsp.model.usual_stalls import UsualStall, pipe_clocks, usual_stall
 
-FEWEST = 4  # of one opcode on a line; fewer tell nothing of a pipe
+FEWEST = 4  # matrix operations of one opcode on a line; fewer tell nothing of a pipe
+FEWEST_PLAIN, FEWEST_IN_LOOP = 16, 8  # the same of FFMA and DFMA: a division or sinf() takes up to nine
 MOST_SENTENCES = 2
 _PLAIN_PEAKS = {"FFMA": "fp32", "DFMA": "fp64"}
 
@@ -33,7 +34,7 @@ def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[
         opcode = sass.opcode(of_one[0])
         usual = usual_stall(opcode, sass.arch)
         gaps = _gaps(kernel, of_one)
-        if len(of_one) < FEWEST or usual is None or not gaps:
+        if len(of_one) < _fewest(kernel, opcode, of_one) or usual is None or not gaps:
             continue
         gap = Counter(gaps).most_common(1)[0][0]
         if opcode.kind != "tensor" and gap <= usual.independent:
@@ -56,6 +57,12 @@ def barrier_sentences(kernel: KernelSass, rows: Rows) -> list[str]:
         f"{which} nothing: from {stands} to the next, no memory is used on both sides of {it} and written on one. "
         f"Without {it} the results are the same, where all threads of the block meet there as __syncthreads() requires."
     ]
+
+
+def _fewest(kernel: KernelSass, opcode: Opcode, rows: list[int]) -> int:
+    if opcode.kind == "tensor":
+        return FEWEST
+    return FEWEST_IN_LOOP if any(map(kernel.loop_depth, rows)) else FEWEST_PLAIN
 
 
 def _gaps(kernel: KernelSass, rows: list[int]) -> list[int]:

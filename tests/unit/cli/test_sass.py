@@ -32,6 +32,7 @@ template __global__ void row_sum<64>(const float*, float*, int);
 KEYS = {
     *("pc", "text", "opcode", "class", "bytes", "predicate", "stall", "yield", "wait", "read_barrier", "write_barrier"),
     *("live_registers", "file", "line", "inlined_at", "loop_depth", "samples", "by_reason"),
+    *("target", "function"),
 }
 
 
@@ -78,6 +79,40 @@ def test_a_file_that_does_not_build(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (status, out) == (2, "")
     assert "could not be built" in err
     assert err.count("\n") == 1
+
+
+CALLS = """__device__ __noinline__ float heavy(const float* x, int n)
+{
+    float s = 0;
+    for (int k = 0; k < n; k++) s += x[k] * x[k + 1];
+    return s;
+}
+__global__ void calls(float* x, int n) { x[threadIdx.x] = heavy(x, n) + 1.0f; }
+"""
+
+
+def test_branches_and_calls_name_their_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands behind the kernel says which function it is of; labels and functions are addresses in JSON."""
+    path = tmp_path / "calls.cu"
+    path.write_text(CALLS)
+    status, out, _ = run(capsys, "sass", path, "--format", "json", "--arch", "sm_90")
+    assert status == 0
+    [kernel] = json.loads(out)["kernels"]
+    rows = kernel["instructions"]
+    behind = [row for row in rows if row["function"] is not None]
+    assert {row["function"] for row in behind} == {"heavy(float const*, int)"}
+    assert [row["text"].startswith("RET") for row in behind][-1:] == [True]
+    [call] = [row for row in rows if row["class"] == "control" and row["opcode"].startswith("CALL")]
+    assert call["function"] is None
+    assert call["target"] == behind[0]["pc"]
+    backwards = [row for row in behind if row["target"] is not None and row["target"] < row["pc"]]
+    assert backwards
+    assert all(row["loop_depth"] == 1 for row in backwards)
+    assert all(row["target"] is None for row in rows if row["class"] in ("compute", "global_load"))
+    status, out, _ = run(capsys, "sass", path, "--arch", "sm_90")
+    # The function starts anew: its first row has its line, whatever stood before.
+    text = out.splitlines()
+    assert " l.4" in text[text.index("// heavy(float const*, int)") + 1]
 
 
 NAMESPACES = """namespace a { __global__ void k(float* x) { x[0] = 1; } }

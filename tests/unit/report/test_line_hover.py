@@ -78,6 +78,38 @@ def test_a_chain_of_results_is_told_from_sums_in_turn(toolkit: Path, tmp_path: P
     assert "apart" not in hover(analysis, 16)
 
 
+def test_a_division_is_no_chain_to_act_on(toolkit: Path, tmp_path: Path) -> None:
+    text = "__global__ void divide(float* x, int n) { x[threadIdx.x] = x[threadIdx.x] / x[threadIdx.x + n]; }\n"
+    divided = hover(analysed(text, "sm_90a", toolkit, tmp_path), 1)
+    assert "FFMA" in divided
+    assert "apart" not in divided
+
+
+CALLS = """__device__ __noinline__ float heavy(const float* x, int n)
+{
+    float s = 0;
+    for (int k = 0; k < n; k++) s += x[k] * x[k + 1];
+    return s;
+}
+__global__ void calls(float* x, double* y, int n)
+{
+    x[threadIdx.x] = heavy(x, n) + 1.0f;
+    x[threadIdx.x + 32] = heavy(x + 1, n);
+    y[threadIdx.x] = y[threadIdx.x] / y[threadIdx.x + n];
+}
+"""
+
+
+def test_calls_that_were_not_inlined_are_told_on_both_sides(toolkit: Path, tmp_path: Path) -> None:
+    analysis = analysed(CALLS, "sm_90a", toolkit, tmp_path)
+    call = hover(analysis, 9)
+    assert "Calls heavy, which was not inlined: " in call
+    assert " in heavy, called from l.9, l.10" in hover(analysis, 4)
+    [helper] = [line.replace("\\", "") for line in hover(analysis, 11).splitlines() if line.startswith("Calls")]
+    assert helper.startswith("Calls NVIDIA's __cuda_sm20_div_rn_f64_full: ")
+    assert helper.endswith(" instructions that belong to no line.")
+
+
 def test_the_kernel_that_spills_there_stands_first(toolkit: Path, tmp_path: Path) -> None:
     analysis = analysed(SHARED, "sm_86", toolkit, tmp_path)
     spilling = hover(analysis, 5)
