@@ -153,7 +153,8 @@ async def hover_during_build(folder: Path, n: int) -> Row:
 
 async def initialize(folder: Path, n: int) -> Row:
     """Process start to the answer of `initialize`, against a bare pygls server, in turns."""
-    ours, bare = [], []
+    ours: list[float] = []
+    bare: list[float] = []
     for i in range(n + 1):
         for command, into in ((KERNEL_LSP, ours), (BARE, bare)):
             client = MeasuringClient()

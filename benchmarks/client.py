@@ -41,11 +41,11 @@ class MeasuringClient:
 
         @self._client.feature(types.PROGRESS)
         async def progress(params: types.ProgressParams) -> None:
-            kind = params.value.get("kind") if isinstance(params.value, dict) else getattr(params.value, "kind", None)
-            if kind == "begin":
-                title = params.value["title"] if isinstance(params.value, dict) else params.value.title
-                self._titles[params.token] = title
-            elif kind == "end":
+            value = params.value
+            assert isinstance(value, dict)
+            if value["kind"] == "begin":
+                self._titles[params.token] = value["title"]
+            elif value["kind"] == "end":
                 self._ended.append(self._titles.get(params.token, ""))
                 async with self._changed:
                     self._changed.notify_all()

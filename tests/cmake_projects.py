@@ -19,7 +19,7 @@ import pytest
 
 PROJECT = Path(__file__).parent / "data" / "cmake_project"
 # What is configured for a name: build folder -> CMake's words.
-BUILDS = {
+BUILDS: dict[str, dict[str, tuple[str, ...]]] = {
     "multi": {"build": ("-G", "Ninja Multi-Config")},
     "folders": {
         f"build/{kind.lower()}": ("-G", "Unix Makefiles", f"-DCMAKE_BUILD_TYPE={kind}") for kind in ("Debug", "Release")

@@ -37,7 +37,7 @@ def _tolerant(cls: type[enum.Enum]) -> Any:
 
 def tolerant_converter() -> Converter:
     """pygls' converter, with every lsprotocol enum open: an unknown number or word is kept as it came."""
-    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
+    converter: Converter = default_converter()
     for cls in _ENUM_CLASSES:
         converter.register_structure_hook(cls, _tolerant(cls))
     return converter

@@ -10,10 +10,11 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernel_lsp.build.device_link import is_relocatable
+from kernel_lsp.build.device_link import DeviceLink, device_link, is_relocatable
 from kernel_lsp.build.nvcc import build
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.cubin.kernel import Resources
@@ -109,7 +110,7 @@ def linked_by_hand(root: Path, sources: Sequence[str], toolkit: Path) -> dict[st
             [tools / "nvcc", "-cubin", "-rdc=true", "-arch=sm_90", root / name, "-o", cubins[-1]], check=True
         )
     linked = root / "by_hand.linked"
-    runtime = ["-L", toolkit / "lib", "-lcudadevrt"]
+    runtime = ["-L", str(toolkit / "lib"), "-lcudadevrt"]
     subprocess.run([tools / "nvlink", "-arch=sm_90", *cubins, *runtime, "-o", linked], check=True)
     said = subprocess.run([tools / "cuobjdump", "-res-usage", linked], capture_output=True, text=True, check=True)
     found = re.findall(r"Function (\w+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)", said.stdout)
@@ -247,11 +248,10 @@ async def test_a_link_is_made_again_only_where_a_part_changed(
     from kernel_lsp.session import linking as linking_module
 
     links: list[int] = []
-    made = linking_module.device_link
 
-    async def counted(*arguments: object) -> object:
+    async def counted(*arguments: Any) -> DeviceLink:
         links.append(len(arguments))
-        return await made(*arguments)  # type: ignore[arg-type]
+        return await device_link(*arguments)
 
     monkeypatch.setattr(linking_module, "device_link", counted)
     first = await analysed(pipeline, project / "out.cu")
@@ -275,6 +275,7 @@ async def test_bounds_are_shown_while_others_are_built(
     monkeypatch.setattr(pipeline_module, "AT_ONCE_S", 0.0)
     request = PipelineRequest(document=project / "out.cu", settings=Settings(arch="sm_90"), roots=(project,))
     phases = [outcome async for outcome in pipeline.phases(request)]
+    assert len(phases) > 1
     assert [outcome.is_interim for outcome in phases] == [True, *[False] * (len(phases) - 1)]
     assert [resources.linked is not None for outcome in phases for resources in resources_of(outcome).values()] == [
         not outcome.is_interim for outcome in phases

@@ -15,7 +15,7 @@ import pytest
 
 from kernel_lsp.build.kept_reports import MOST_REPORTS, keep, kept_reports, reports_folder
 from kernel_lsp.build.process import end_left_over
-from kernel_lsp.build.profile_run import ProfileError, ProfilePlan, collect
+from kernel_lsp.build.profile_run import Collected, ProfileError, ProfilePlan, collect
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.build.user_program import run_user_program
 from tests.build.test_process import alive, family, until
@@ -48,13 +48,18 @@ def plan(work: Path, ncu: Path, **changes: object) -> ProfilePlan:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-async def profile(of: ProfilePlan, store: BuildStore, **environment: str):
-    keep_in = reports_folder(store.folder, of.folder)
+async def profile(of: ProfilePlan, store: BuildStore, **environment: str) -> Collected:
+    keep_in = reports_folder(cache_of(store), of.folder)
     return await collect(of, store, {**os.environ, **environment}, keep_in)
 
 
+def cache_of(store: BuildStore) -> Path:
+    assert store.folder is not None
+    return store.folder
+
+
 def left_in_scratch(store: BuildStore) -> list[Path]:
-    return [path for path in (store.folder / "tmp").rglob("*") if path.name != "lock" and path.is_file()]
+    return [path for path in (cache_of(store) / "tmp").rglob("*") if path.name != "lock" and path.is_file()]
 
 
 async def test_a_report_is_kept_under_the_kernels_name(tmp_path: Path, work: Path, store: BuildStore) -> None:
@@ -62,7 +67,7 @@ async def test_a_report_is_kept_under_the_kernels_name(tmp_path: Path, work: Pat
     got = await profile(plan(work, ncu), store, TMPDIR="/var/tmp")
     assert got.note == ""
     assert got.report.read_bytes() == b"NVR\0"
-    assert got.report.parent == reports_folder(store.folder, work)
+    assert got.report.parent == reports_folder(cache_of(store), work)
     assert got.report.name.startswith("scale-")
     assert got.report.suffix == ".ncu-rep"
     # The program ran in the workspace, with its own TMPDIR and with its words as they are.
@@ -103,7 +108,7 @@ async def test_no_report_keeps_nothing(tmp_path: Path, work: Path, store: BuildS
     ncu = fake_ncu.install(tmp_path / "bin", launches=[OTHER], run=True)
     with pytest.raises(ProfileError, match=f"it launched {OTHER}"):
         await profile(plan(work, ncu), store)
-    assert kept_reports(reports_folder(store.folder, work)) == ()
+    assert kept_reports(reports_folder(cache_of(store), work)) == ()
     assert left_in_scratch(store) == []
 
 
@@ -247,7 +252,7 @@ async def test_what_a_killed_server_left_is_ended(
     hanging: tuple[asyncio.Task[object], Path], store: BuildStore
 ) -> None:
     _, marks = hanging
-    assert end_left_over(store.folder / "tmp") >= 2
+    assert end_left_over(cache_of(store) / "tmp") >= 2
     await until(lambda: not any(alive(pid) for pid in family(marks)))
 
 

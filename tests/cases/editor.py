@@ -85,7 +85,8 @@ class Editor:
             "textDocument/hover",
             {"textDocument": {"uri": self.uri(name)}, "position": {"line": line - 1, "character": character}},
         )
-        return answer["result"]
+        hover: dict[str, Any] | None = answer["result"]
+        return hover
 
     async def lenses(self, name: str) -> list[tuple[int, str]]:
         """Line and text of each lens."""

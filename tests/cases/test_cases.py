@@ -22,6 +22,7 @@ from kernel_lsp.project.command import BuildCommand
 from kernel_lsp.project.compile_db import Database, parse_database
 from kernel_lsp.project.entry_flags import EntryFlags, read_entry
 from kernel_lsp.project.find_command import CommandPreferences, ProjectFiles, ToolkitFacts, find_command
+from kernel_lsp.project.words import Platform
 
 HERE = Path(__file__).parent
 KINDS = ("flags", "arch", "paths", "files")
@@ -133,7 +134,7 @@ def test_case_builds(folder: Path, case: dict[str, Any], root: Path, toolkit: Pa
             continue
         assert command.skip_reason is None
         code = f"arch={command.virtual_arch},code={command.arch}"
-        words = [toolkit / "bin" / "nvcc", *command.flags, "-gencode", code, "-cubin", "-lineinfo"]
+        words = [str(toolkit / "bin" / "nvcc"), *command.flags, "-gencode", code, "-cubin", "-lineinfo"]
         built = subprocess.run(
             [*words, command.source, "-o", root.parent / "out.cubin"],
             cwd=command.cwd,
@@ -254,7 +255,7 @@ CHECKS: dict[str, Callable[[Case, BuildCommand, Any], None]] = {
 
 def _check_database(case: Case, flags: dict[str, Any]) -> None:
     """A database of another system: looked up by URI and taken apart, with no file behind it."""
-    platform = "windows" if "windows" in str(case.input.get("platform")) else "posix"
+    platform: Platform = "windows" if "windows" in str(case.input.get("platform")) else "posix"
     path = case.root / case.input["database"]
     database: Database = parse_database(path.read_bytes(), path, platform)
     for uri in case.input["query_uris"]:

@@ -95,7 +95,8 @@ def check_has(listed: Listed, found: list[Instruction], value: list[str]) -> Non
 
 
 def _is(instruction: Instruction, opcode: str) -> bool:
-    return instruction["opcode"] == opcode or instruction["opcode"].startswith(f"{opcode}.")
+    own = str(instruction["opcode"])
+    return own == opcode or own.startswith(f"{opcode}.")
 
 
 def check_callers(listed: Listed, found: list[Instruction], value: list[str]) -> None:

@@ -70,9 +70,9 @@ async def test_38_five_saves_one_result(start: Start, tmp_path: Path, toolkit: P
     calls = log.read_text().splitlines()
     assert len([call for call in calls[n_before:] if call.startswith("start")]) <= 2
     # One at a time: what began ended (or was stopped, which leaves no end) before the next began.
-    ended = [call.split()[1] for call in calls if call.startswith("end")]
-    began = [call.split()[1] for call in calls if call.startswith("start")]
-    assert [pid for pid in began if pid in ended] == ended
+    pids_ended = [call.split()[1] for call in calls if call.startswith("end")]
+    pids_begun = [call.split()[1] for call in calls if call.startswith("start")]
+    assert [pid for pid in pids_begun if pid in pids_ended] == pids_ended
     versions_told = [params["version"] for params in editor.published("gain.cu")]
     assert versions_told == sorted(versions_told)
     assert versions_told[-1] == last
@@ -235,6 +235,10 @@ async def _until(condition: Callable[[], object], limit_s: float) -> None:
         await asyncio.sleep(0.02)
 
 
+async def _until_told_once_more(editor: Editor, name: str, n_before: int) -> None:
+    await _until(lambda: len(editor.published(name)) == n_before + 1, 30)
+
+
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 async def test_45_cancel_leaves_nothing(start: Start, tmp_path: Path) -> None:
     case, cache = laid("45", tmp_path), tmp_path / "cache"
@@ -374,7 +378,7 @@ async def test_49_header_through_its_includers(start: Start, tmp_path: Path) -> 
     version = editor.save(header, (case.root / header).read_text("utf-8") + "\n// one more line\n")
     await editor.diagnostics(header, version)
     for name in ("src/warp.cu", "src/quad.cu"):
-        await _until(lambda name=name: len(editor.published(name)) == n_before[name] + 1, 30)
+        await _until_told_once_more(editor, name, n_before[name])
     assert len(editor.published("lone.cu")) == n_before["lone.cu"]
 
     # The editor's watcher tells of the same save once more: nothing is built for it.
@@ -384,7 +388,7 @@ async def test_49_header_through_its_includers(start: Start, tmp_path: Path) -> 
     text = (case.root / header).read_text("utf-8")
     editor.configure({"build": {"onType": True}})
     for name in n_before:
-        await _until(lambda name=name: len(editor.published(name)) == n_before[name] + 1, 30)
+        await _until_told_once_more(editor, name, n_before[name])
 
     # Unsaved text of the header: built where the includer reads it, with the header's lines.
     version = editor.change(header, "// unsaved\n" + text + "__device__ int wrong = missing;\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, Union
 
@@ -87,7 +87,7 @@ class KernelClient(LanguageClient):
             kept.clear()
         self.diagnostics.clear()
 
-    async def wait_until(self, condition: Callable[[], T], what: str, timeout_s: float = 180.0) -> T:
+    async def wait_until(self, condition: Callable[[], T | None], what: str, timeout_s: float = 180.0) -> T:
         """The condition's first true value; raises when the server has gone or the time is up."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout_s
@@ -124,6 +124,16 @@ def capabilities(name: str) -> types.ClientCapabilities:
     """What a captured editor says of itself."""
     captured = json.loads((CLIENTS / f"{name}.json").read_text(encoding="utf-8"))
     return get_converter().structure(captured["capabilities"], types.ClientCapabilities)
+
+
+def commands_of(actions: Sequence[types.Command | types.CodeAction] | None) -> dict[str, types.Command]:
+    """By title what code actions run."""
+    commands = {}
+    for action in actions or ():
+        command = action if isinstance(action, types.Command) else action.command
+        assert command is not None, f"{action.title} runs nothing"
+        commands[action.title] = command
+    return commands
 
 
 def keep_all_diagnostics(client: KernelClient, params: types.PublishDiagnosticsParams) -> None:

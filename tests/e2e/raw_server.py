@@ -7,9 +7,10 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
-INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
 class RawServer:
@@ -52,7 +53,7 @@ class RawServer:
     async def answer(self, id_: int) -> dict[str, Any]:
         return await self.message(lambda m: m.get("id") == id_ and "method" not in m)
 
-    async def message(self, wanted, timeout_s: float = 180) -> dict[str, Any]:
+    async def message(self, wanted: Callable[[dict[str, Any]], object], timeout_s: float = 180) -> dict[str, Any]:
         """The first message, past or coming, that is wanted."""
 
         def found() -> list[dict[str, Any]]:
@@ -67,13 +68,16 @@ class RawServer:
         self.notify("initialized", {})
         return answer
 
-    async def published(self, uri: str, condition=lambda params: True) -> dict[str, Any]:
+    async def published(
+        self, uri: str, condition: Callable[[dict[str, Any]], object] = lambda params: True
+    ) -> dict[str, Any]:
         message = await self.message(
             lambda m: m.get("method") == "textDocument/publishDiagnostics"
             and m["params"]["uri"] == uri
             and condition(m["params"])
         )
-        return message["params"]
+        params: dict[str, Any] = message["params"]
+        return params
 
     def open(self, uri: str, text: str, version: int = 1) -> None:
         document = {"uri": uri, "languageId": "cuda-cpp", "version": version, "text": text}

@@ -14,9 +14,9 @@ import pytest
 from lsprotocol import types
 
 from kernel_lsp.build.kept_reports import kept_reports, reports_folder
-from tests.e2e.conftest import SETTINGS, KernelClient
+from tests.e2e.conftest import SETTINGS, KernelClient, commands_of
 from tests.e2e.raw_server import RawServer
-from tests.e2e.test_documents import first_result, lenses_of
+from tests.e2e.test_documents import first_result, titles_of
 from tests.e2e.test_lifecycle import _alive, _until
 from tests.fakes import fake_ncu
 
@@ -73,7 +73,7 @@ async def actions_at(client: KernelClient, uri: str, line: int) -> dict[str, typ
             types.CodeActionContext(diagnostics=[], trigger_kind=types.CodeActionTriggerKind.Invoked),
         )
     )
-    return {action.title: action.command for action in found or []}
+    return commands_of(found)
 
 
 async def run(client: KernelClient, command: types.Command) -> None:
@@ -84,7 +84,9 @@ def kept(client: KernelClient) -> tuple[Path, ...]:
     return kept_reports(reports_folder(Path(os.environ["KERNEL_LSP_CACHE_DIR"]), client.root))
 
 
-async def test_profile_asks_ncu_for_the_kernel_at_the_cursor(client: KernelClient, tmp_path_factory) -> None:
+async def test_profile_asks_ncu_for_the_kernel_at_the_cursor(
+    client: KernelClient, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     marks = tmp_path_factory.mktemp("marks")
     ncu = fake_ncu.install(marks / "bin", launches=["_Z5plainPf", TILE], marks=str(marks), run=True)
     await configure(client, profile={"command": [str(ncu)], "program": ["./app", "a b"], "launchCount": 2})
@@ -105,7 +107,7 @@ async def test_profile_asks_ncu_for_the_kernel_at_the_cursor(client: KernelClien
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the reports are not there ({DATA})")
-async def test_what_was_profiled_is_shown(client: KernelClient, tmp_path_factory) -> None:
+async def test_what_was_profiled_is_shown(client: KernelClient, tmp_path_factory: pytest.TempPathFactory) -> None:
     ncu = fake_ncu.install(
         tmp_path_factory.mktemp("bin"),
         launches=["_Z6kernelPKiPiPmPjj"],
@@ -113,11 +115,11 @@ async def test_what_was_profiled_is_shown(client: KernelClient, tmp_path_factory
     )
     await configure(client, profile={"command": [str(ncu)], "program": ["true"]})
     uri = await open_source(client, MEASURED)
-    assert not any("measured" in lens.command.title for lens in await lenses_of(client, uri))
+    assert not any("measured" in title for title in await titles_of(client, uri))
     await run(client, (await actions_at(client, uri, 1))["Profile kernel"])
 
     async def measured() -> bool:
-        return any("measured" in lens.command.title for lens in await lenses_of(client, uri))
+        return any("measured" in title for title in await titles_of(client, uri))
 
     for _ in range(3000):
         if await measured():
@@ -138,7 +140,9 @@ async def test_what_was_profiled_is_shown(client: KernelClient, tmp_path_factory
         ({"program": ["true"]}, "it launched _Z5plainPf"),
     ],
 )
-async def test_a_failure_is_one_message(client: KernelClient, tmp_path_factory, settings: dict, part: str) -> None:
+async def test_a_failure_is_one_message(
+    client: KernelClient, tmp_path_factory: pytest.TempPathFactory, settings: dict[str, Any], part: str
+) -> None:
     says = {name: value for name, value in settings.items() if name == "says"}
     ncu = fake_ncu.install(tmp_path_factory.mktemp("bin"), launches=["_Z5plainPf"], **says)
     words = {name: value for name, value in settings.items() if name != "says"}
@@ -286,12 +290,16 @@ async def test_a_workspace_without_trust_runs_nothing(tmp_path: Path) -> None:
             await server.request(
                 "workspace/executeCommand", {"command": f"kernelLsp.{command}", "arguments": arguments}
             )
-            await _until(lambda n=n_said: len(_said(server)) == n)
+            await _until_said(server, n_said)
         assert {text.partition(":")[0] for text in _said(server)} == {"This workspace is not trusted"}
         assert not (tmp_path / "ran").exists()
         assert await server.end() == 0
     finally:
         await server.kill()
+
+
+async def _until_said(server: RawServer, n_messages: int) -> None:
+    await _until(lambda: len(_said(server)) == n_messages)
 
 
 def _said(server: RawServer) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from tests.e2e.conftest import KernelClient
+from tests.e2e.conftest import KernelClient, commands_of
 from tests.e2e.test_documents import EXAMPLES, hover_text, insert
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -213,6 +213,7 @@ async def test_views_are_refreshed_once_for_a_build(client: KernelClient, tmp_pa
     source.write_text(TWO_LOADS)
     uri = client.open(source)
     await instructions(client, uri)
+    assert client.capabilities is not None
     refreshable = client.capabilities.workspace.inlay_hint if client.capabilities.workspace else None
     if refreshable is not None and refreshable.refresh_support:
         await client.wait_until(lambda: types.WORKSPACE_INLAY_HINT_REFRESH in client.refreshes, "a refresh of hints")
@@ -228,9 +229,7 @@ async def test_the_sass_view_links_rows_to_lines(client: KernelClient, tmp_path:
     await instructions(client, uri)
     here = types.Range(types.Position(5, 4), types.Position(5, 4))
     asked = types.CodeActionParams(types.TextDocumentIdentifier(uri), here, types.CodeActionContext(diagnostics=[]))
-    actions = {action.title: action for action in await client.text_document_code_action_async(asked) or []}
-    command = actions["Open SASS of pair"].command
-    assert command is not None
+    command = commands_of(await client.text_document_code_action_async(asked))["Open SASS of pair"]
     assert command.command == "kernelLsp.openSass"
     assert command.arguments is not None
     view = await client.protocol.send_request_async("kernelLsp/sass", {"uri": uri, "kernel": command.arguments[1]})

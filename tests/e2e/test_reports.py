@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from tests.e2e.conftest import SETTINGS, KernelClient
+from tests.e2e.conftest import SETTINGS, KernelClient, commands_of
 from tests.e2e.raw_server import RawServer
-from tests.e2e.test_documents import EXAMPLES, first_result, hover_text, insert, lenses_of
+from tests.e2e.test_documents import EXAMPLES, first_result, hover_text, insert, titles_of
 from tests.e2e.test_instructions import hints_of
 from tests.source_page import source_page
 
@@ -58,8 +58,7 @@ def changed(client: KernelClient, uri: str, *paths: Path) -> None:
 
 
 async def measured_lens(client: KernelClient, uri: str) -> str:
-    titles = [lens.command.title for lens in await lenses_of(client, uri) or []]
-    return next((title for title in titles if "measured" in title), "")
+    return next((title for title in await titles_of(client, uri) if "measured" in title), "")
 
 
 async def until(condition: Any, what: str, timeout_s: float = 60.0) -> Any:
@@ -166,7 +165,7 @@ async def test_the_newest_takes_over_another_is_chosen_and_two_are_compared(
     actions = await client.text_document_code_action_async(
         types.CodeActionParams(types.TextDocumentIdentifier(uri), name, types.CodeActionContext(diagnostics=[]))
     )
-    commands = {action.title: action.command for action in actions or []}
+    commands = commands_of(actions)
     assert "Choose the measurement of transpose_conflicts" in commands
     compare = commands["Compare measurements of transpose_conflicts"]
     await client.workspace_execute_command_async(types.ExecuteCommandParams(compare.command, compare.arguments))

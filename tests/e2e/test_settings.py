@@ -19,6 +19,10 @@ BAD_SETTINGS = [
 ]
 
 
+async def until_told(client: KernelClient, words: str) -> None:
+    await client.wait_until(lambda: any(words in message.message for message in client.messages), words)
+
+
 async def test_bad_settings_cost_one_message(client: KernelClient, tmp_path: Path) -> None:
     source = tmp_path / "spilling.cu"
     shutil.copy(EXAMPLES / "spilling.cu", source)
@@ -27,10 +31,10 @@ async def test_bad_settings_cost_one_message(client: KernelClient, tmp_path: Pat
     for section, told in BAD_SETTINGS:
         client.set_configuration(section, section="kernelLsp")
         client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
-        await client.wait_until(lambda told=told: [m for m in client.messages if told in m.message], told)
-        n_before = len(client.published)
+        await until_told(client, told)
+        client.published.clear()
         client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
-        await client.wait_until(lambda n=n_before: len(client.published) > n, "the save's result")
+        await client.wait_until(lambda: client.published, "the save's result")
         assert [d.code for d in client.diagnostics[uri]].count("KL201") == 1
     assert [len([m for m in client.messages if told in m.message]) for _, told in BAD_SETTINGS] == [1] * 5
 

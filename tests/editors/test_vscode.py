@@ -83,9 +83,9 @@ def trusting(
     extensions = install_extension(tmp_path_factory.mktemp("extension"), vsix)
     machine = {"kernelLsp.interpreter": [server_python()]}
     env = {"XDG_CACHE_HOME": str(cache_folder), "PYTHONPATH": str(LIBRARY)}
-    servers = tuple(
-        CodeServer(tmp_path_factory.mktemp(name), extensions, machine, env, trust=trust)
-        for name, trust in (("trusting", True), ("wary", False))
+    servers = (
+        CodeServer(tmp_path_factory.mktemp("trusting"), extensions, machine, env, trust=True),
+        CodeServer(tmp_path_factory.mktemp("wary"), extensions, machine, env, trust=False),
     )
     for server in servers:
         server.wait()
@@ -540,6 +540,10 @@ def test_restricted_mode(
 
 def test_nothing_is_left(trusting: tuple[CodeServer, CodeServer]) -> None:
     """The end of the editor is the end of every server."""
-    for server in trusting:
+
+    def end(server: CodeServer) -> None:
         server.stop()
-        until(lambda folder=server.data: servers_of(folder) == [], "the end of all servers")
+        until(lambda: servers_of(server.data) == [], "the end of all servers")
+
+    for server in trusting:
+        end(server)

@@ -151,6 +151,6 @@ def resource_usage(path: Path, toolkit: Path) -> dict[str, dict[str, str]]:
     """`cuobjdump -res-usage`: mangled name -> "REG", "STACK", "SHARED", "LOCAL", "CONSTANT[0]" -> value."""
     said = tool_text(toolkit, path, "cuobjdump", "-res-usage")
     return {
-        name: dict(pair.rsplit(":", 1) for pair in values.split())  # type: ignore[misc]
+        name: dict(pair.rsplit(":", 1) for pair in values.split())
         for name, values in re.findall(r"Function (\S+):\n\s+(.*)", said)
     }

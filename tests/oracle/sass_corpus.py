@@ -97,7 +97,9 @@ def cutlass_headers() -> Path:
 
 
 def _life_rows(text: str) -> Iterator[LifeRow]:
-    section, banks, columns = "", [], []
+    section = ""
+    banks: list[str] = []
+    columns: list[list[tuple[int, int]]] = []
     for line in text.splitlines():
         if line.startswith("//-----") and ".text." in line:
             section, banks, columns = line.split()[1].removeprefix(".text."), [], []

@@ -46,7 +46,8 @@ def drive(data: bytes, toolkit: Path, folder: Path) -> Salvaged:
         try:
             copy = attempt.send(disassemble(toolkit, folder, copy))
         except StopIteration as end:
-            return end.value
+            salvaged: Salvaged = end.value
+            return salvaged
 
 
 def test_illegal_instructions_cost_themselves_alone(path: Path, toolkit: Path, tmp_path: Path) -> None:

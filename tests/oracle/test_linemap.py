@@ -54,7 +54,8 @@ def test_chains_equal_what_nvdisasm_prints(arch: str, toolkit: Path) -> None:
 
 def compare_with_nvdisasm(text: str, table: LineTable) -> int:
     compared = 0
-    section, chain = "", []
+    section = ""
+    chain: list[tuple[str, int]] = []
     for line in text.splitlines():
         if started := re.match(r"(\.text\.\S+):$", line):
             section, chain = started[1], []

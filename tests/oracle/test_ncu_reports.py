@@ -24,9 +24,10 @@ from kernel_lsp.model.occupancy import LaunchShape, occupancy
 from kernel_lsp.ncu.attach import MeasuredKernel
 from kernel_lsp.ncu.counters import read_report_values
 from kernel_lsp.ncu.kernel_profile import KernelProfile, NcuReport
+from kernel_lsp.ncu.measured_report import MeasuredReport
 from kernel_lsp.ncu.metric_names import metric_names
 from kernel_lsp.project.toolchain import find_toolchain
-from kernel_lsp.session.profiles import MeasuredReport, ProfileLoader
+from kernel_lsp.session.profiles import ProfileLoader
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "ncu"
 ROOT = Path(__file__).parents[2]

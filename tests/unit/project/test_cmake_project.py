@@ -37,10 +37,10 @@ def find(root: Path, name: str, **options: object) -> BuildCommand:
 
 
 def listing(toolkit: Path, file: Path) -> list[str]:
-    """The instructions of sm_90 in an object or cubin, as cuobjdump prints them."""
+    """The functions of sm_90 in an object or cubin, with their instructions and codes, as cuobjdump prints them."""
     words = [str(toolkit / "bin" / "cuobjdump"), "-sass", "-arch", "sm_90", str(file)]
     printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    return re.findall(r"Function : \S+|/\*[0-9a-f]{4}\*/ +(.*?;)|/\* 0x[0-9a-f]{16} \*/", printed)
+    return re.findall(r"Function : \S+|/\*[0-9a-f]{4}\*/ +.*?;|/\* 0x[0-9a-f]{16} \*/", printed)
 
 
 def build(command: BuildCommand, toolkit: Path, output: Path) -> None:
