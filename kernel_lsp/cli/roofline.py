@@ -19,7 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "roofline",
         help="place of work and traffic under a board's roofs, no file needed",
-        epilog="FLOP count a multiply-add as two: 2MNK for a matrix product, 4BHSSD for attention forward.",
+        epilog="FLOP count a multiply-add as two: 2MNK for a matrix product, 4BHS^2D for attention forward.",
         allow_abbrev=False,
     )
     add_machine_options(parser, "peaks")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,7 @@ def test_a_kernel_near_the_dram_roof(capsys: pytest.CaptureFixture[str]) -> None
         "The bytes are as given; ncu --metrics dram__bytes.sum,gpu__time_duration.sum measures those that really come "
         "from DRAM.\n"
     )
+    assert out in (Path(__file__).parents[3] / "docs" / "roofline.md").read_text(encoding="utf-8")
 
 
 def test_without_a_duration_it_is_a_side(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel_lsp.cubin.opcodes import describe
 from kernel_lsp.hardware.catalog import board, boards, representative
 from kernel_lsp.hardware.profile_yaml import PRECISIONS
 from kernel_lsp.model.roofline import Bound, Roofline, board_roof, bound, measured_roofline, precision_names, what_if
+from kernel_lsp.model.usual_stalls import pipe_clocks
 from kernel_lsp.ncu.counters import read_kernel_profile
 from kernel_lsp.ncu.kernel_profile import RooflinePoint
 from kernel_lsp.ncu.raw_report import Metric, RawAction
@@ -304,6 +306,16 @@ def test_the_clock_is_the_one_that_the_peak_is_quoted_at() -> None:
         name: board_roof(board(H100), name).clock_mhz for name in ("fp32", "fp16_core", "fp64_tensor", "fp16", "int8")
     }
     assert clocks == {"fp32": 1980, "fp16_core": 1980, "fp64_tensor": 1980, "fp16": 1830, "int8": 1830}
+
+
+def test_the_pipe_of_a_matrix_operation_in_fp64() -> None:
+    """512 FLOP at 256 a clock and SM, a quarter of it for each sub-partition: 8 clocks, not the 7.4 of 1,830 MHz."""
+    profile = board(H100)
+    clock_mhz = profile.peak_clock_mhz("fp64_tensor")
+    assert clock_mhz is not None
+    assert profile.sm_count == 132
+    per_clock = profile.peaks["fp64_tensor"].dense_tops * 1e6 / (132 * clock_mhz)
+    assert pipe_clocks(describe("DMMA.8x8x4"), per_clock) == pytest.approx(8, rel=1e-3)
 
 
 def test_a_bare_type_is_never_the_other_unit() -> None:
