@@ -12,11 +12,12 @@ from kernel_lsp.lsp.placed import freshness, placed_kernels
 from kernel_lsp.lsp.server import KernelLspServer
 from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.report.hover import kernel_hover
-from kernel_lsp.report.line_hover import line_hover
+from kernel_lsp.report.line_hover import busiest_line, line_hover
 from kernel_lsp.session.documents import OpenDocument
 from kernel_lsp.source.kernel_match import kernel_name
 from kernel_lsp.source.lines import LineTable
 from kernel_lsp.source.position import Span
+from kernel_lsp.source.statements import statement_lines
 
 _USED_NAME = re.compile(r"[A-Za-z_]\w*(?=\s*<)")
 
@@ -77,8 +78,13 @@ def _of_line(server: KernelLspServer, document: OpenDocument, table: LineTable, 
     built_line = lines.to_old(line)
     if built_line is None:
         return None
-    now = datetime.now().astimezone()
-    text = line_hover(outcome.analysis, built_line, freshness(document, outcome), lines.to_new, now)
+    analysis, age, now = outcome.analysis, freshness(document, outcome), datetime.now().astimezone()
+    text = line_hover(analysis, built_line, age, lines.to_new, now)
+    if text is None and (statement := statement_lines(table, line)) is not None:
+        built = (lines.to_old(each) for each in range(statement[0], statement[1] + 1))
+        busiest = busiest_line(analysis, (each for each in built if each is not None))
+        if busiest is not None:
+            text = line_hover(analysis, busiest, age, lines.to_new, now, statement)
     return None if text is None else _hover(server, table, text, line, None, None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -73,16 +73,24 @@ def line_units(analysis: FileAnalysis, line: int) -> list[LineUnit]:
     return sorted(found, key=lambda unit: (unit.measured is None, not unit.spilled_bytes))
 
 
+def busiest_line(analysis: FileAnalysis, lines: Iterable[int]) -> int | None:
+    """The line with the most instructions of all kernels; None where none has any."""
+    counts = {line: sum(len(unit.line) for unit in line_units(analysis, line)) for line in lines}
+    return max((line for line, count in counts.items() if count), key=lambda line: counts[line], default=None)
+
+
 def line_hover(
     analysis: FileAnalysis,
     line: int,
     freshness: str | None = None,
     moved: Callable[[int], int | None] | None = None,
     now: datetime | None = None,
+    statement: tuple[int, int] | None = None,
 ) -> str | None:
     """Markdown for a line of the text that was built; None: it has no instructions, and nothing was measured there.
 
-    `moved` gives where a line is in the text as it stands now; `now` tells the age of a report.
+    `moved` gives where a line is in the text as it stands now; `now` tells the age of a report. `statement`: the line
+    stands for a statement on these lines, of which another one was asked for.
     """
     places = Places(analysis.path, moved) if moved else Places(analysis.path)
     units = line_units(analysis, line)
@@ -90,6 +98,8 @@ def line_hover(
         return _measured_alone(analysis, line, freshness, places, now)
     first = units[0]
     parts = [_head(first, places)]
+    if statement:
+        parts.append(f"*The statement on l.{statement[0]}-{statement[1]} has its instructions there.*")
     if freshness:
         parts.append(f"*{escaped(freshness)}*")
     measured = _measured(first, line, places, now)

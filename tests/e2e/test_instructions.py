@@ -89,6 +89,34 @@ async def test_hover_on_a_line_tells_its_instructions_and_where_they_come_from(
     assert await hover_text(client, uri, 8, 4) == ""
 
 
+LONG_STATEMENT = """__global__ void scale(const float* x, float* y, int n)
+{
+    float factor = 2.0f;
+    y[threadIdx.x] =
+        x[threadIdx.x] *
+        factor
+        ;
+}
+"""
+
+
+async def test_every_line_of_a_statement_shows_its_instructions(client: KernelClient, tmp_path: Path) -> None:
+    """The compiler gives them to one line of it."""
+    source = tmp_path / "scale.cu"
+    source.write_text(LONG_STATEMENT)
+    uri = client.open(source)
+    await instructions(client, uri)
+    texts = {line: await hover_text(client, uri, line, 8) for line in (4, 5, 6, 7)}
+    assert all("STG.E" in text or "LDG.E" in text for text in texts.values())
+    others = [line for line, text in texts.items() if "*The statement on l.4-7 has its instructions there.*" in text]
+    assert 7 in others
+    assert all(texts[line].startswith(("**l.4** in scale", "**l.5** in scale")) for line in others)
+    assert await hover_text(client, uri, 3, 8) == ""
+    # Where it was edited nothing is known of the line, nor of the statement through it.
+    insert(client, uri, 2, 7, "        * 1.0f;\n", until=(7, 0))
+    assert await hover_text(client, uri, 7, 10) == ""
+
+
 async def test_hover_in_a_header_is_that_of_the_file_that_includes_it(client: KernelClient, tmp_path: Path) -> None:
     header = tmp_path / "load.cuh"
     header.write_text(HEADER)
