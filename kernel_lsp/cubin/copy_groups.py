@@ -1,7 +1,9 @@
-"""Turns asynchronous copies into groups, and waits that count groups into the copies they are for.
+"""Turns asynchronous copies and products into groups, and waits that count groups into those they are for.
 
     LDGSTS ...  LDGSTS ...  LDGDEPBAR     ends the group of the copies since the one before and raises a scoreboard
     DEPBAR.LE SB0, 0x1                    goes on when at most the newest group of scoreboard 0 is still under way
+    HGMMA ...  HGMMA ..., gsb0            a warpgroup's products: the last of a group raises the group's scoreboard
+    WARPGROUP.DEPBAR.LE gsb0, 0x1         waits for their groups in the same way
 
 So a wait for all but k groups is for every group that k or more others may have followed, on some path to the wait. In
 a loop with a pipeline of copies that is the group of an earlier turn: the same instructions.
@@ -18,6 +20,9 @@ from kernel_lsp.cubin.sass import NEVER_GUARD, Sass
 
 _COPY, _GROUP_END, _WAIT = "LDGSTS", "LDGDEPBAR", "DEPBAR"
 _COUNTED = re.compile(r"SB(?P<barrier>[0-5]), 0x(?P<left>[0-9a-f]+)")
+PRODUCTS_BARRIER = 6  # stands for gsb0, which is none of the six scoreboards
+_PRODUCTS_WAITED = re.compile(r"gsb0, 0x(?P<left>[0-9a-f]+)")
+_PRODUCTS = frozenset({"HGMMA", "IGMMA", "BGMMA", "QGMMA"})
 _MOST_GROUPS = 32  # under way that are told apart
 
 
@@ -44,7 +49,7 @@ class _State:
         return _State(set(self.loose), dict(self.followers))
 
 
-# A row and what it does: a copy, the end of a group, or (scoreboard, groups that may be left) waited for.
+# A row and what it does: a copy (or product), the end of a group, or (scoreboard, groups that may be left) waited for.
 _Event = tuple[int, str | tuple[int, int]]
 
 
@@ -73,6 +78,30 @@ def awaited_copies(sass: Sass, flow: Flow) -> dict[int, tuple[tuple[int, int], .
                 events[block].append((row, name))
             elif name == _WAIT and (found := _COUNTED.match(sass.forms[int(sass.form[row])].operands)):
                 events[block].append((row, (int(found["barrier"]), int(found["left"], 16))))
+    return _solve(flow, events, barrier_of)
+
+
+def awaited_products(sass: Sass, flow: Flow) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Rows that wait for groups of a warpgroup's products -> (row of a product, PRODUCTS_BARRIER)."""
+    first, end = flow.code.start, flow.code.padding
+    families = sass.families(first, end)
+    if not _PRODUCTS.intersection(families):
+        return {}
+    barrier_of: dict[int, int] = {}
+    events: list[list[_Event]] = [[] for _ in range(len(flow))]
+    for block in range(len(flow)):
+        for row in flow.rows(block):
+            name = families[row - first]
+            if name not in _PRODUCTS and name != "WARPGROUP":
+                continue
+            operands = sass.forms[int(sass.form[row])].operands
+            if name in _PRODUCTS:
+                events[block].append((row, _COPY))
+                if operands.endswith("gsb0"):
+                    events[block].append((row, _GROUP_END))
+                    barrier_of[row] = PRODUCTS_BARRIER
+            elif found := _PRODUCTS_WAITED.match(operands):
+                events[block].append((row, (PRODUCTS_BARRIER, int(found["left"], 16))))
     return _solve(flow, events, barrier_of)
 
 

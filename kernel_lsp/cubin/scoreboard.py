@@ -5,7 +5,7 @@ last waited for is a producer: a load whose result is needed ("write"), or a sto
 overwritten yet ("read"). All paths count, loops' back edges too, so that a wait at the top of a loop finds the load
 of the iteration before. `feeds` tells a true consumer (it reads or overwrites a register that the producer writes)
 from a wait that merely shares the scoreboard; there are six of them, so waits for several loads are common. A wait for
-groups of asynchronous copies is for the copies in them (see `copy_groups`).
+groups of asynchronous copies is for the copies in them, and a warpgroup's wait for its products (see `copy_groups`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernel_lsp.cubin.control import barriers
-from kernel_lsp.cubin.copy_groups import awaited_copies
+from kernel_lsp.cubin.copy_groups import awaited_copies, awaited_products
 from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.sass import NEVER_GUARD, Sass, guard_bit
 
@@ -28,7 +28,10 @@ _NUMBERS = frozenset("012345")
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """One instruction that a wait is for. `kind`: "write" (its result is awaited) or "read" (its sources)."""
+    """One instruction that a wait is for. `kind`: "write" (its result is awaited) or "read" (its sources).
+
+    `barrier`: a scoreboard, or `copy_groups.PRODUCTS_BARRIER`.
+    """
 
     row: int
     barrier: int
@@ -66,6 +69,8 @@ def barrier_waits(sass: Sass, flow: Flow) -> tuple[Wait, ...]:
                 producers += [Producer(*copy, "write", True) for copy in copies.get(row, ())]
                 waits.append(Wait(row, tuple(sorted(producers, key=lambda each: (each.row, each.barrier)))))
             _advance(row, cleared, sets, pending)
+    products = awaited_products(sass, flow).items()
+    waits += [Wait(row, tuple(Producer(*each, "write", True) for each in found)) for row, found in products if found]
     return tuple(sorted(waits, key=lambda wait: wait.row))
 
 

@@ -168,6 +168,29 @@ def test_counted_waits_name_the_copies_of_their_groups() -> None:
     assert awaited_copies(sass, flow) == {4: ((0, 0),), 10: ((2, 0), (6, 0), (7, 0))}
 
 
+PRODUCTS = """
+    WARPGROUP.ARRIVE
+    HGMMA.64x128x16.F32 R24, gdesc[UR12], RZ, !UPT
+    HGMMA.64x128x16.F32 R24, gdesc[UR12], R24, gsb0
+.L_x_0:
+    HGMMA.64x128x16.F32 R24, gdesc[UR16], R24
+    HGMMA.64x128x16.F32 R24, gdesc[UR16], R24, gsb0
+    WARPGROUP.DEPBAR.LE gsb0, 0x1
+@P0 BRA `(.L_x_0)
+    WARPGROUP.DEPBAR.LE gsb0, 0x0
+    FADD R0, R24, R25
+    EXIT
+"""
+
+
+def test_a_warpgroups_wait_names_the_products_of_its_groups() -> None:
+    """In the loop that is the group of the turn before: in the first turn the one in front of it."""
+    sass = decode(PRODUCTS, {})
+    flow = control_flow(sass, sass.codes[0])
+    found = {wait.row: {each.row for each in wait.producers if each.feeds} for wait in barrier_waits(sass, flow)}
+    assert found == {5: {1, 2, 3, 4}, 7: {3, 4}}
+
+
 def test_local_memory_purposes() -> None:
     sass, flow = flow_of("""
     STL [R1+0x8], R4
