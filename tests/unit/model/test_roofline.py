@@ -171,6 +171,12 @@ def test_without_dram_traffic_there_is_one_roof() -> None:
     assert bound(found).kind == "compute"
 
 
+def test_without_work_and_traffic_there_is_no_side() -> None:
+    nothing = place(GA104, "fp32", 0, 0, 5)
+    assert (nothing.intensity, nothing.side, nothing.attainable_flop_per_s) == (None, None, None)
+    assert bound(nothing) == Bound(None, None, "FLOP or DRAM bytes are not known")
+
+
 def test_without_a_peak_nothing_is_claimed() -> None:
     found = place(GA104, "fp8", 1e9, 1e6, 10)
     assert (found.intensity, found.balance, found.side, found.attained) == (1000.0, None, None, None)
@@ -198,6 +204,8 @@ def test_units_without_a_roof_here_speak_where_neither_roof_is_approached(units:
     """A launch at 88 % of L1 is not called latency-bound because DRAM is idle; near a roof the roof decides."""
     assert bound(place(GA104, "fp32", 1e6, 60.8e6, 1000), units).kind == kind
     assert bound(place(GA104, "fp32", 1e6, 60.8e6, 110), units) == Bound("memory", "duration", None)
+    beyond_balance = place(GA104, "fp32", 60.8e9, 60.8e6, 1e6)  # 1,000 FLOP a byte
+    assert bound(beyond_balance, units).kind == ("compute" if units == "balanced" else kind)
     assert set(get_args(SolClass)) == {"latency", "compute", "dram", "memory_path", "balanced"}
 
 
