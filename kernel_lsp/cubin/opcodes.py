@@ -195,8 +195,9 @@ def _width_bytes(rule: str, modifiers: list[str]) -> int | None:
         return 0
     if rule == "suffix":
         return next((_SUFFIX_BYTES[token] for token in modifiers if token in _SUFFIX_BYTES), 4)
-    if rule == "matrix":  # LDSM.16.M88.4: that many 8x8 matrices, 4 bytes of each per thread
-        return 4 * int(modifiers[-1] if modifiers and modifiers[-1] in ("2", "4") else 1)
+    if rule == "matrix":  # LDSM.16.M88.4: that many 8x8 matrices, 4 bytes of each per thread; MT1616: twice that
+        each = 8 if "MT1616" in modifiers else 4
+        return each * int(modifiers[-1] if modifiers and modifiers[-1] in ("2", "4") else 1)
     if rule == "tmem":
         lanes = next((_TMEM_LANE_REGISTERS[token] for token in modifiers if token in _TMEM_LANE_REGISTERS), 1)
         repeat = next((int(token[1:]) for token in modifiers if re.fullmatch(r"x\d+", token)), 1)

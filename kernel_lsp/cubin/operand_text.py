@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-LABEL = re.compile(r"`\([^)]*\)|`?\(\*.*?\*\)")
+# `(.L_x_1), (*"BRANCH_TARGETS .L_x_1"*), and halves of an address: 32@lo((kernel + .L_x_0@srel)).
+LABEL = re.compile(r"`\([^)]*\)|`?\(\*.*?\*\)|\b\d+@\w+\((?:\([^()]*\)|[^()]*)\)")
 # One register in operand text, with what stands behind it: "R4.reuse", "R2.64", "P0", "UR36", "RZ".
 _REGISTER = re.compile(r"\b(UR|UP|R|P)(\d{1,3}|Z|T)\b((?:\.\w+)*)")
 _OPENING, _CLOSING = "[(", "])"

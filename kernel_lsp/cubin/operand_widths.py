@@ -11,8 +11,8 @@ import re
 
 from kernel_lsp.cubin.opcodes import Opcode, matrix_shape
 from kernel_lsp.cubin.operand_text import Operand
+from kernel_lsp.cubin.texture_operands import surface_width, texture_width
 
-_DIMENSIONS = {"1D": 1, "ARRAY_1D": 2, "2D": 2, "ARRAY_2D": 3, "3D": 3, "CUBE": 3, "ARRAY_CUBE": 4}
 _GATHER4_COORDINATES = 5
 _SHARED_FAMILIES = {"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDL", "STL", "SYNCS", "ARRIVES"}
 # Rules whose operands in brackets are ordinary addresses.
@@ -50,6 +50,8 @@ class OperandWidths:
             return 2
         if rule == "alu64":
             return 2 if tokens & {"64", "U64", "S64"} else 1
+        if rule == "match":
+            return 2 if "U64" in tokens and not is_destination else 1
         if rule == "wide":
             third = self._sources[2] if len(self._sources) > 2 else -1
             wide = "WIDE" in tokens
@@ -77,9 +79,9 @@ class OperandWidths:
         if rule == "mbarrier":
             return self._mbarrier(position, operand)
         if rule == "texture":
-            return self._texture(position, bank)
+            return texture_width(self._opcode, self._operands, self._destinations, position) or -1
         if rule == "surface":
-            return self._surface(operand, bank)
+            return surface_width(self._opcode, position, operand) or -1
         return None
 
     def _address(self, position: int, operand: Operand, bank: str, suffix: str) -> int:
@@ -127,14 +129,20 @@ class OperandWidths:
             roles = ("a", "", "c") if a_in_registers else ("", "c")
         else:
             roles = ("a", "b", "c")
-        # Behind the three matrices: sparsity metadata and scales, one register each.
-        return shape.registers(roles[role]) if role < len(roles) and roles[role] else 1
+        if role < len(roles) and roles[role]:
+            return shape.registers(roles[role])
+        # Behind the three matrices: sparsity metadata and scales, the first two in a pair where there are both.
+        return 2 if role == len(roles) and {"SP", "SF"} <= self._tokens else 1
 
     def _tensor_memory(self, position: int, operand: Operand) -> int:
         if operand.text.startswith("gdesc["):
             return 2
-        is_scale = any(other.text.startswith("idesc[") for other in self._operands[:position])
-        return 2 if is_scale and operand.text.startswith("tmem[") else 1
+        if not any(other.text.startswith("idesc[") for other in self._operands[:position]):
+            return 1
+        if operand.text.startswith("tmem["):
+            return 2  # the scales of A and B
+        # Lanes not to be written, a bit each, or under .WS columns that are zero.
+        return 2 if "WS" in self._tokens else 8 if "2CTA" in self._tokens else 4
 
     def _bulk_copy(self, position: int, operand: Operand) -> int:
         family = self._opcode.family
@@ -162,32 +170,3 @@ class OperandWidths:
         if position < self._destinations:
             return 2 if "TRANS64" in self._tokens or "64" in self._tokens else 1
         return 2 if "EXCH" in self._tokens and "64" in self._tokens else 1
-
-    def _texture(self, position: int, bank: str) -> int:
-        if bank == "UR":
-            return 2  # the handle
-        dimensions = next((_DIMENSIONS[o.text] for o in self._operands if o.text in _DIMENSIONS), 0)
-        if not dimensions:
-            return -1
-        if position < self._destinations:
-            return self._texture_result(position)
-        scalar = "SCR" in self._tokens
-        first = (1 if self._opcode.family == "TLD4" else min(2, dimensions)) if scalar else dimensions
-        if position == self._destinations:
-            return first
-        if self._opcode.family == "TXD":
-            return 2 * dimensions
-        return max(1, dimensions - first + 1) if scalar and "LL" in self._tokens else 1
-
-    def _texture_result(self, position: int) -> int:
-        """Components in two halves: the second operand takes the first two of them, the first one the rest."""
-        last = self._operands[-1].text
-        components = bin(int(last, 16)).count("1") if last.startswith("0x") else 4
-        return min(2, components) if position == self._destinations - 1 else max(1, components - 2)
-
-    def _surface(self, operand: Operand, bank: str) -> int:
-        if bank == "UR":
-            return 1
-        if operand.is_address:
-            return next((_DIMENSIONS[t] for t in self._opcode.modifiers if t in _DIMENSIONS), -1)
-        return (self._opcode.width_bytes or 4) + 3 >> 2

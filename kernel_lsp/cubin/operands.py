@@ -29,8 +29,9 @@ PREDICATE_MASK = 0xFF << 512
 UNIFORM_PREDICATE_MASK = 0xFF << 520
 ALL_REGISTERS = (1 << 528) - 1
 
-# Quick to search for; where it finds more than registers, the plan's count tells. SR5 would be a special register.
-_NUMBERS = re.compile(r"(?<=[RP])(?<!SR)(\d+)")
+# Quick to search for; where it finds more than registers, the plan's count tells. SR5 would be a special register,
+# BUFFER2 is a modifier.
+_NUMBERS = re.compile(r"(?<=[RP])(?<![A-TV-Z_][RP])(\d+)")
 _HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
 
 
@@ -54,6 +55,7 @@ class Plan:
     numbered: int  # how many of them the shape has
     reason: str | None
     predicate_mask: str | None = None  # "defines" or "uses": the last immediate selects predicates (R2P, P2R)
+    predicate_bank: str = "P"
 
 
 class Registers(NamedTuple):
@@ -86,9 +88,9 @@ def registers_of(opcode: str, operands: str) -> Registers:
     if plan.predicate_mask is not None:
         chosen = _last_immediate(text) & 0x7F
         if plan.predicate_mask == "defines":
-            defines |= chosen << BANK_START["P"]
+            defines |= chosen << BANK_START[plan.predicate_bank]
         else:
-            uses |= chosen << BANK_START["P"]
+            uses |= chosen << BANK_START[plan.predicate_bank]
     return Registers(defines, uses)
 
 
@@ -133,6 +135,8 @@ def _plan(opcode_text: str, shape: str) -> Plan:
             mask = ((1 << width) - 1) << BANK_START[bank]
             accesses.append(Access(number, mask, BANK_SIZE[bank] - width, defines))
             number += 1
+    if opcode.registers in ("up2ur", "ur2up"):
+        return Plan(tuple(accesses), number, None, "uses" if opcode.registers == "up2ur" else "defines", "UP")
     special = {"p2r": "uses", "r2p": "defines"}.get(opcode.registers)
     return Plan(tuple(accesses), number, None, special if "PR" in shape.replace("UPR", "") else None)
 

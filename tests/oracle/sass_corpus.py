@@ -25,6 +25,8 @@ FLAGS = {
     ("families", "sm_90a"): ("-DWG",),
     ("families", "sm_100a"): ("-DTC",),
     ("families", "sm_120a"): ("-DM120",),
+    ("rare", "sm_100a"): ("-DTC",),
+    ("rare", "sm_120a"): ("-DM120",),
     ("cutlass_90", "sm_100a"): ("-DFOR_SM100",),
 }
 

@@ -5,7 +5,9 @@ Oracles: `nvdisasm -plr` (which registers every instruction reads and writes, an
 known to be off, the reason stands beside the exception:
 
 * P2R and R2P move predicates in bulk; the life ranges do not show these predicates.
-* From sm_100 on they leave out the last register of a texture result (a following 128-bit store reads it).
+* From sm_100 on they leave out registers of textures: the last of a result (a following 128-bit store reads it), the
+  offset and the reference value beside each other, half of a handle that is loaded as a pair.
+* P2R's counterparts for uniform predicates are not shown at all.
 * LDGSTS's predicate is printed as if it were also written.
 * Every call is given the ABI's registers, though functions placed behind a kernel have conventions of their own; and
   a CALL to a label inside its function, which is a jump.
@@ -40,12 +42,15 @@ from tests.oracle.sass_corpus import Built, LifeRow, built
 
 BUILDS = [
     *(("families", arch) for arch in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")),
+    *(("rare", arch) for arch in ("sm_86", "sm_90a", "sm_100a", "sm_120a")),
     ("cutlass_80", "sm_86"),
 ]
 if os.environ.get("KERNEL_LSP_TEST_CUTLASS") == "all":
     BUILDS += [("cutlass_80", arch) for arch in ("sm_80", "sm_90a", "sm_100a", "sm_120a")]
     BUILDS += [("cutlass_90", arch) for arch in ("sm_90a", "sm_100a")]
     BUILDS += [("families", "sm_86")]
+# Addresses in two halves; cuobjdump prints a number where the section has no symbol to name.
+LEFT_TO_THE_LINKER = re.compile(r"\b32@(?:lo|hi)\((?:\([^()]*\)|[^()]*)\)")
 
 
 @pytest.fixture(params=BUILDS, ids=lambda build: f"{build[0]}-{build[1]}", scope="module")
@@ -90,7 +95,8 @@ def test_texts_words_and_targets_equal_cuobjdump(cubin: Built) -> None:
         text = cubin.sass.text(row)
         if label := re.search(r"`\(([^)]*)\)", text):
             text = text.replace(label[0], address_of(label[1], cubin, code, row))
-        assert " ".join(text.split()) == " ".join(line.text.split())
+        text, theirs = (LEFT_TO_THE_LINKER.sub("0x0", each) for each in (text, line.text))
+        assert " ".join(text.split()) == " ".join(theirs.split())
         stall, yields, write, read, wait, reuse = (
             line.word >> 105 & 15, 1 - (line.word >> 109 & 1), line.word >> 110 & 7, line.word >> 113 & 7,
             line.word >> 116 & 63, line.word >> 122,
@@ -124,7 +130,7 @@ def test_registers_equal_life_ranges(cubin: Built) -> None:
     for line in cubin.life_ranges:
         row = codes[line.section].start + line.pc // 16
         opcode = cubin.sass.opcode(row)
-        if opcode.family == "CALL" or (is_late and opcode.kind == "texture"):
+        if opcode.family in ("CALL", "UP2UR", "UR2UP"):
             continue
         registers = cubin.sass.forms[int(cubin.sass.form[row])].registers
         assert registers.defines is not None
@@ -134,6 +140,8 @@ def test_registers_equal_life_ranges(cubin: Built) -> None:
         theirs = (line.reads, line.writes)
         if opcode.family in ("P2R", "R2P", "LDGSTS"):
             ours, theirs = without_predicates(ours), without_predicates(theirs)
+        if is_late and opcode.kind == "texture":
+            theirs = (theirs[0] | ours[0] & ~PREDICATE_MASK, theirs[1] | ours[1] & ~PREDICATE_MASK)
         compared += 1
         if ours != theirs:
             wrong.append((line.section, hex(line.pc), cubin.sass.text(row), *map(hex, (*ours, *theirs))))
@@ -184,6 +192,8 @@ def occupied_by(
 
 
 def test_live_registers_equal_life_ranges_where_there_are_no_calls(cubin: Built) -> None:
+    if cubin.path.name.startswith("rare"):
+        return
     rows = {(line.section, line.pc): line.occupied for line in cubin.life_ranges}
     compared = equal = 0
     for code in cubin.sass.codes:
@@ -211,7 +221,7 @@ def test_live_registers_equal_life_ranges_with_calls_as_nvdisasm_takes_them(cubi
     """nvdisasm gives every call the convention's registers, called functions of the section too. With the registers
     that it prints at calls and returns, all other rows are compared (the rest differs in guarded writes, see above).
     CUTLASS has calls only in kernels full of guarded writes."""
-    if cubin.path.name.startswith("cutlass"):
+    if not cubin.path.name.startswith("families"):
         return
     rows = {(line.section, line.pc): line for line in cubin.life_ranges}
     compared = equal = 0

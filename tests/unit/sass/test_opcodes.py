@@ -38,6 +38,13 @@ from kernel_lsp.cubin.opcodes import classes, describe, matrix_shape
         ("LDS.U.128", "shared_load", 16, 0),
         ("LDSM.16.M88", "shared_load", 4, 0),
         ("LDSM.16.MT88.4", "shared_load", 16, 0),
+        ("LDSM.8.MT1616.2", "shared_load", 16, 0),  # two of 16x16 bytes: 512 bytes for 32 threads
+        ("LDSM.U4x16P64TO8.M816.2", "shared_load", 8, 0),  # two of 8 rows of 16 bytes
+        ("FHADD.BF16", "compute", 0, 32),  # one sum a thread
+        ("FHFMA", "compute", 0, 64),
+        ("SUST.P.2D.STRONG.SM.TRAP", "texture", None, 0),  # how the surface stores it is not in the text
+        ("SUST.D.BA.2D_ARRAY.64.STRONG.SM.IGN", "texture", 8, 0),
+        ("SURED.D.BA.1D.ADD.U64.STRONG.SYS.IGN", "texture", 8, 0),
         ("ATOMG.E.ADD.F64.RN.STRONG.GPU", "global_atomic", 8, 0),
         ("ATOMG.E.CAS.STRONG.GPU", "global_atomic", 4, 0),
         ("REDG.E.ADD.F32x4.FTZ.RN.STRONG.GPU", "global_atomic", 16, 0),

@@ -74,6 +74,22 @@ def names(mask: int | None) -> set[str] | None:
         ("DADD R2, R2, +INF ", "R2 R3", "R2 R3"),
         ("TEX.LL R14, R12, R10, R29, UR4, 2D", "R12 R13 R14 R15", "R10 R11 R29 UR4 UR5"),
         ("TLD.LZ RZ, R0, R2, UR4, 1D, 0x1", "R0", "R2 UR4 UR5"),
+        # Behind the coordinates stand level, offset and reference value; without another operand for it the handle too.
+        ("TEX.LL.AOFFI.DC P0, R6, R4, R24, R16, UR4, 2D", "P0 R4 R5 R6 R7", "R24 R25 R16 R17 R18 UR4 UR5"),
+        ("TEX.SCR.B.LL RZ, R4, R6, R8, ARRAY_1D, 0x1", "R4", "R6 R7 R8 R9"),
+        ("TXD.B R26, R24, R12, R8, ARRAY_1D", "R24 R25 R26 R27", "R12 R13 R14 R8 R9"),
+        ("TEX.SCR.F16.RN.LL R2, R3, R8, R5, 0x0, 0x58, 2D", "R2 R3", "R8 R9 R5"),
+        ("SULD.D.BA.2D_ARRAY.128.STRONG.SM.TRAP R4, [R8], R0", "R4 R5 R6 R7", "R8 R9 R10 R0"),
+        ("SUST.P.3D.STRONG.SM.RG.TRAP [R4], R24, UR6", "", "R4 R5 R6 R24 R25 UR6"),
+        ("MATCH.ALL.U64 P1, R5, R8", "P1 R5", "R8 R9"),
+        ("IMNMX.S64 PT, PT, R10, R6, R8, !PT, !PT", "R10 R11", "R6 R7 R8 R9"),
+        ("UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8], tmem[UR9], idesc[UR2], UR12, UPT", "",
+         "UR2 UR4 UR5 UR6 UR7 UR8 UR9 UR12 UR13 UR14 UR15"),
+        ("UTCHMMA.WS tmem[UR3], gdesc[UR6].B_KEEP.BUFFER2, tmem[UR8], tmem[UR9], idesc[UR2], UR12, UP0", "",
+         "UR2 UR3 UR6 UR7 UR8 UR9 UR12 UR13 UP0"),
+        ("MOV R20, 32@lo((_Z3fooIf7BYR3P4EvPf + .L_x_0@srel))", "R20", ""),
+        ("UP2UR UR4, UPR, UR4, 0x5", "UR4", "UR4 UP0 UP2"),
+        ("RPCMOV.32 R11, Rpc.HI", "R11", ""),
     ],
 )  # fmt: skip
 def test_registers(instruction: str, defines: str, uses: str) -> None:
