@@ -16,11 +16,10 @@ from kernel_lsp.report.lens import worst_launch
 from kernel_lsp.report.loop_words import loop_sentence, main_loops, peak_sentence
 from kernel_lsp.report.markdown_text import code_span, escaped, fenced, name
 from kernel_lsp.report.occupancy_table import block_size_lines, limit_lines
-from kernel_lsp.report.sass_words import Places
+from kernel_lsp.report.sass_words import Places, signature
 
 MOST_LAUNCHES = 4
 MOST_INSTANCES = 6
-LONGEST_SIGNATURE = 400  # letters
 
 
 def kernel_hover(
@@ -61,16 +60,8 @@ def kernel_hover(
     instances = _instances(kernel, analysis)
     if instances:
         parts.append(instances)
-    parts.append(code_span(_signature(kernel.binary.name)))
+    parts.append(code_span(signature(kernel.binary.name)))
     return "\n\n".join(part for part in parts if part)
-
-
-def _signature(name: str) -> str:
-    """The whole name; the middle of one that fills a screen is left out."""
-    if len(name) <= LONGEST_SIGNATURE:
-        return name
-    half = LONGEST_SIGNATURE // 2
-    return f"{name[:half]} … {name[-half:]}"
 
 
 def _code_paragraph(kernel: KernelAnalysis, places: Places) -> str:

@@ -15,7 +15,7 @@ from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.kernel_sass import KernelSass
 from kernel_lsp.model.line_calls import mangled_name
 from kernel_lsp.report.instruction_samples import instruction_samples
-from kernel_lsp.report.sass_words import Places
+from kernel_lsp.report.sass_words import Places, signature
 
 _LABEL = re.compile(r"`\((\.L_[^)]+)\)")
 _DETAILS = "live  loop  st  control"  # behind the instruction: a view beside the source is narrow
@@ -47,9 +47,9 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     """
     sass = kernel.sass
     if sass is None:
-        return SassListing(f"// {kernel.binary.name}\n// No instructions: {kernel.sass_why}\n", ())
+        return SassListing(f"// {signature(kernel.binary.name)}\n// No instructions: {kernel.sass_why}\n", ())
     where = Places(path, moved) if moved else Places(path)
-    rows: list[str] = [f"// {kernel.binary.name}", f"// {_facts(kernel, sass)}"]
+    rows: list[str] = [f"// {signature(kernel.binary.name)}", f"// {_facts(kernel, sass)}"]
     if sass.text_why:
         rows.append(f"// Not all instructions are known: {sass.text_why}")
     if sass.lines_why:
@@ -69,7 +69,7 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     last = ""
     for row, table_row in zip(range(sass.code.start, sass.code.padding), table_rows, strict=True):
         if row in functions:
-            rows += ["", f"// {function_name(functions[row]).full}"]
+            rows += ["", f"// {signature(function_name(functions[row]).full)}"]
             last = ""
         rows += [f"{label}:" for label in labels.get(row, ())]
         if table_row not in places:
@@ -113,8 +113,8 @@ def _count(samples: Mapping[int, Mapping[str, int]] | None, pc: int) -> str:
 
 def _details(sass: KernelSass, row: int) -> str:
     live, depth, control = sass.live_at(row), sass.loop_depth(row), sass.sass.control
-    stall = "" if control is None else str(int(control.stall[row]))
-    return f"{'' if live is None else live:>4}  {depth or '':>4}  {stall:>2}  {control_words(sass, row):<13}"
+    stall = "" if control is None else f"{int(control.stall[row])}{'Y' if control.yields[row] else ' '}"
+    return f"{'' if live is None else live:>4}  {depth or '':>4}  {stall:>3} {control_words(sass, row):<13}"
 
 
 def control_words(sass: KernelSass, row: int) -> str:

@@ -32,6 +32,7 @@ _ORDER = {
     )
     for kind in kinds
 }
+LONGEST_SIGNATURE = 400  # letters
 EDITED = "a line that was edited since"
 _FLOAT_RANK = 0.5
 _REST_RANK = len(_ORDER)
@@ -80,6 +81,14 @@ def rank_and_name(form: Form) -> tuple[float, str]:
         return float(_ORDER["shared_load"]), opcode.text  # moves matrices: MOVM
     name = opcode.text if opcode.kind in _NAMED_IN_FULL else opcode.family
     return float(_ORDER.get(opcode.kind, _REST_RANK)), name
+
+
+def signature(full_name: str) -> str:
+    """The whole name; the middle of one that fills a screen is left out."""
+    if len(full_name) <= LONGEST_SIGNATURE:
+        return full_name
+    half = LONGEST_SIGNATURE // 2
+    return f"{full_name[:half]} \N{HORIZONTAL ELLIPSIS} {full_name[-half:]}"
 
 
 def _unmoved(line: int) -> int | None:

@@ -81,6 +81,22 @@ def test_a_file_that_does_not_build(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert err.count("\n") == 1
 
 
+def test_the_text_has_the_control_words(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Stall with Y where the scheduler is asked to take another warp, scoreboards waited for and set."""
+    _, out, _ = run(capsys, "sass", source, "--kernel", "row_sum<32>", "--format", "json", "--arch", "sm_86")
+    [kernel] = json.loads(out)["kernels"]
+    _, out, _ = run(capsys, "sass", source, "--kernel", "row_sum<32>", "--arch", "sm_86")
+    rows = {line.split()[0]: line for line in out.splitlines() if line[:1].isdigit()}
+    assert any(each["yield"] for each in kernel["instructions"])
+    for each in kernel["instructions"]:
+        wait, write, read = each["wait"], each["write_barrier"], each["read_barrier"]
+        words = [f"wait {''.join(map(str, wait))}"] if wait else []
+        words += [f"R{read}"] if read is not None else []
+        words += [f"W{write}"] if write is not None else []
+        control = f" {each['stall']}{'Y' if each['yield'] else ' '} {' '.join(words)}"
+        assert control in rows[f"{each['pc']:04x}"]
+
+
 CALLS = """__device__ __noinline__ float heavy(const float* x, int n)
 {
     float s = 0;
