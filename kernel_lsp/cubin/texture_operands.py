@@ -14,6 +14,8 @@ fitted to nvdisasm's life ranges on sm_75 to sm_90; from sm_100 on these leave o
 
 from __future__ import annotations
 
+import re
+
 from kernel_lsp.cubin.opcodes import Opcode
 from kernel_lsp.cubin.operand_text import Operand
 
@@ -22,6 +24,7 @@ _SURFACE_COORDINATES = {"1D": 1, "1D_ARRAY": 2, "2D": 2, "2D_ARRAY": 3, "3D": 3}
 # One register each behind the coordinates; PTP (an offset for each of four texels) has two.
 _EXTRAS = {"LL": 1, "LB": 1, "AOFFI": 1, "DC": 1, "MS": 1, "PTP": 2}
 _MOST_COMPONENTS = 4
+_MASK = re.compile(r"0x([0-9a-f])")
 
 
 def texture_width(opcode: Opcode, operands: tuple[Operand, ...], destinations: int, position: int) -> int | None:
@@ -53,8 +56,8 @@ def texture_width(opcode: Opcode, operands: tuple[Operand, ...], destinations: i
 
 def _result(opcode: Opcode, operands: tuple[Operand, ...], destinations: int, position: int) -> int:
     """Components in two halves: the last destination takes the first two of them, the one before it the rest."""
-    last = operands[-1].text
-    components = bin(int(last, 16)).count("1") if last.startswith("0x") else _MOST_COMPONENTS
+    mask = _MASK.fullmatch(operands[-1].text)
+    components = int(mask[1], 16).bit_count() if mask else _MOST_COMPONENTS
     if "F16" in opcode.modifiers:
         return 1  # two components a register
     return min(2, components) if position == destinations - 1 else max(1, components - 2)
