@@ -1,9 +1,9 @@
 """Turns a section's instructions into counts: per kernel, per loop and per source line.
 
 Counted by family, the opcode's first token. Moves that ptxas sends to arithmetic pipes are counted as MOV, not as
-arithmetic (HFMA2 of zeros with a constant, IMAD.MOV). Instructions under @!PT never run: they stand on their lines but
-are in no count of work. The trap loop and the padding behind the code are no instructions. Line 0 and NVIDIA's helper
-code have no line of the user.
+arithmetic (HFMA2 of zeros with a constant, IMAD of zeros). Instructions under @!PT never run: they stand on their
+lines but are in no count of work. The trap loop and the padding behind the code are no instructions. Line 0 and
+NVIDIA's helper code have no line of the user.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kernel_lsp.cubin.opcodes import Opcode
 from kernel_lsp.cubin.sass import NEVER_GUARD, Code, Form, Sass
 
 _ZERO_MULTIPLY = re.compile(r"^R\d+, -?RZ, -?RZ, ")
+_ZERO_PRODUCT = re.compile(r"^R\d+, -?RZ, -?RZ, [^,]+$")  # a fifth operand would be a carry
 _GLOBAL_LOADS = ("global_load", "generic_load")
 _ASYNC_LOADS = {"LDGSTS", "UBLKCP", "UTMALDG"}
 _INTEGER_MULTIPLIES = ("IDP", "IMAD")
@@ -57,11 +58,11 @@ class LoopWork:
 
 
 def is_move(form: Form) -> bool:
-    """Whether an opcode of other purpose only moves a value: "IMAD.MOV.U32 R1, RZ, RZ, R2", "HFMA2 R1, -RZ, RZ, 0, 1",
-    "CS2R R2, SRZ" (two zeros at once)."""
+    """Whether an opcode of other purpose only moves a value: "IMAD.MOV.U32 R1, RZ, RZ, R2", "IMAD.U32 R1, RZ, RZ, UR4",
+    "HFMA2 R1, -RZ, RZ, 0, 1", "CS2R R2, SRZ" (two zeros at once)."""
     family = form.opcode.family
     if family == "IMAD":
-        return "MOV" in form.opcode.modifiers
+        return "MOV" in form.opcode.modifiers or bool(_ZERO_PRODUCT.match(form.operands))
     if family == "CS2R":
         return form.operands.endswith(" SRZ")
     return family == "HFMA2" and bool(_ZERO_MULTIPLY.match(form.operands))
