@@ -6,7 +6,7 @@ from kernel_lsp.cubin.call_graph import call_graph
 from kernel_lsp.cubin.elf import CubinElf, Symbol, read_elf
 from kernel_lsp.cubin.kernel import Cubin, CubinError, DeviceFunction, KernelBinary
 from kernel_lsp.cubin.line_program import entry_lines
-from kernel_lsp.cubin.names import function_name
+from kernel_lsp.cubin.names import function_name, short_names
 from kernel_lsp.cubin.ptx import read_ptx
 from kernel_lsp.cubin.resources import (
     FunctionNumbers,
@@ -40,6 +40,7 @@ def read_cubin(data: bytes) -> Cubin:
     ptx = read_ptx(b"\0".join(elf.content(s) for s in elf.sections if s.name.startswith(".nv_debug_ptx_txt")))
     definitions = _definitions(elf)
     graph = call_graph(elf)
+    short_name_of = short_names(kernel.name for kernel in kernels)
     kernel_of = {kernel.section: kernel.name for kernel in kernels}
     return Cubin(
         arch=elf.arch,
@@ -47,7 +48,7 @@ def read_cubin(data: bytes) -> Cubin:
             KernelBinary(
                 mangled=kernel.name,
                 name=function_name(kernel.name).full,
-                short_name=function_name(kernel.name).short,
+                short_name=short_name_of[kernel.name],
                 arch=elf.arch,
                 definition=definitions.get(kernel.section),
                 resources=kernel_resources(elf, kernel, numbers, spills[kernel.index], ptx.get(kernel.name), graph),

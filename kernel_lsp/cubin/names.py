@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from kernel_lsp.cubin.demangle import demangled, function_prefix
 
 _LONGEST_SHORT = 80
+_MOST_SET_APART, _SHORT_WORD = 32, 16  # names that are compared; letters of a word
 _MANGLED = re.compile(r"\b_Z[\w$]{3,}")
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -19,6 +21,7 @@ _LAMBDA = re.compile(
 )
 _OPERATOR = re.compile(r"operator(?:\(\)|\[\]|->\*?|<=>|<<=?|>>=?|[<>]=?|[^\w\s(<]+)")
 _VERSION_NAMESPACE = re.compile(r"\b(?:(?:CUB|THRUST|CCCL)_\d+_\w+::|__[1-9]::)")
+_WORD = re.compile(r"\w+\b(?!::)")  # no namespaces
 _OPEN, _CLOSE = "(<[{", ")>]}"
 
 
@@ -47,6 +50,59 @@ def function_name(mangled: str) -> FunctionName:
     if "'lambda" in short:
         short = _LAMBDA.sub(_lambda_number, short)
     return FunctionName(full, _abbreviated(short) if len(short) > _LONGEST_SHORT else short)
+
+
+def short_names(mangled: Iterable[str]) -> dict[str, str]:
+    """The short names of a file's kernels. Where leaving out template arguments makes several the same, each has those
+    of its arguments that set it apart: `Gemm<… 128, half_t …>` beside `Gemm<… 256, float …>`."""
+    names = {each: function_name(each) for each in mangled}
+    alike: dict[str, list[str]] = {}
+    for each, name in names.items():
+        alike.setdefault(name.short, []).append(each)
+    found = {each: name.short for each, name in names.items()}
+    for short, group in alike.items():
+        if len(group) > 1 and _ELLIPSIS in short:
+            found |= _set_apart(short, {each: _without_types(names[each].full) for each in sorted(group)})
+    return found
+
+
+def _set_apart(short: str, names: Mapping[str, str]) -> dict[str, str]:
+    differing = _differing(names)
+    in_all = set.intersection(*map(set, differing.values()))
+    words = {each: _readable_first(own, in_all) for each, own in differing.items()}
+    before, _, behind = short.rpartition(_ELLIPSIS)
+    for most in (4, 8):
+        told = {each: f"{before}{_ELLIPSIS} {', '.join(own[:most])} {_ELLIPSIS}{behind}" for each, own in words.items()}
+        if all(words.values()) and len(set(told.values())) == len(told):
+            return told
+    return {each: f"{short} #{number}" for number, each in enumerate(names, 1)}
+
+
+def _differing(names: Mapping[str, str]) -> dict[str, list[str]]:
+    """The words of each name that are not the same in all, in their order."""
+    if len(names) > _MOST_SET_APART:
+        return {each: [] for each in names}
+    from difflib import SequenceMatcher  # few files need it: a start does not
+
+    words = {each: _WORD.findall(name) for each, name in names.items()}
+    first = next(iter(words.values()))
+    common = set(range(len(first)))
+    places: dict[str, dict[int, int]] = {}
+    for each, other in words.items():
+        blocks = SequenceMatcher(None, first, other, autojunk=False).get_matching_blocks()
+        places[each] = {a + step: b + step for a, b, size in blocks for step in range(size)}
+        common &= places[each].keys()
+    found: dict[str, list[str]] = {}
+    for each, other in words.items():
+        shared = {places[each][place] for place in common}
+        found[each] = [word for at, word in enumerate(other) if at not in shared]
+    return found
+
+
+def _readable_first(words: list[str], in_all: set[str]) -> list[str]:
+    """Each once; numbers and what not all names have here in front, and of that what is short to read."""
+    once = dict.fromkeys(words)
+    return sorted(once, key=lambda word: (word in in_all and not word.isdigit(), len(word) > _SHORT_WORD))
 
 
 def _without_types(full: str) -> str:

@@ -14,6 +14,7 @@ from kernel_lsp.model.kernel_sass import KernelSass, Rows
 from kernel_lsp.model.usual_stalls import UsualStall, pipe_clocks, usual_stall
 
 FEWEST = 4  # matrix operations of one opcode on a line; fewer tell nothing of a pipe
+FARTHEST_PLAIN = 16  # clocks between arithmetic of one stream
 FEWEST_PLAIN, FEWEST_IN_LOOP = 16, 8  # the same of FFMA and DFMA: a division or sinf() takes up to nine
 MOST_SENTENCES = 2
 _PLAIN_PEAKS = {"FFMA": "fp32", "DFMA": "fp64"}
@@ -37,8 +38,8 @@ def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[
         if len(of_one) < _fewest(kernel, opcode, of_one) or usual is None or not gaps:
             continue
         gap = Counter(gaps).most_common(1)[0][0]
-        if opcode.kind != "tensor" and gap <= usual.independent:
-            continue  # as close as the compiler ever puts them
+        if opcode.kind != "tensor" and not usual.independent < gap <= FARTHEST_PLAIN:
+            continue  # as close as the compiler ever puts them, or scattered among others
         said = f"{len(of_one)} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts"
         said += _chain_words(kernel, of_one, usual)
         found.append(said + _pipe(opcode, gap, profile))

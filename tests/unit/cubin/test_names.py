@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kernel_lsp.cubin.demangle import demangled, function_prefix
 from kernel_lsp.cubin.elf import read_elf
-from kernel_lsp.cubin.names import function_name
+from kernel_lsp.cubin.names import function_name, short_names
 from tests.oracle.cubin_corpus import CORPUS, build
 
 UNIQUE = "_GLOBAL__N__89c59697_8_names_cu_1efa1a85"
@@ -73,6 +73,32 @@ def test_long_template_arguments_are_left_out_from_the_inside() -> None:
     assert name.short == "kernel<Box<\N{HORIZONTAL ELLIPSIS}>, 7>"
     deeper = function_name(f"_Z6kernelI3BoxI3BoxI70{'A' * 70}EELi7EEvv")
     assert deeper.short == "kernel<Box<Box<\N{HORIZONTAL ELLIPSIS}>>, 7>"
+
+
+def long_kernel(rows: int, columns: int, element: str, stage: str) -> str:
+    """`gemm<Kernel<Tile<rows, columns, element>, library::collective::..., ...>>`, far too long for a lens."""
+    parts = f"4TileILi{rows}ELi{columns}E{element}E"
+    long = f"N7library10collective{len(stage) + 17}{stage}_with_a_long_nameE"
+    return f"_Z4gemmI6KernelI{parts}{long}N7library8epilogue24AnotherPartWithALongNameEEEvT_"
+
+
+def test_instances_that_are_short_alike_are_set_apart() -> None:
+    names = [long_kernel(128, 64, "f", "Pipelined"), long_kernel(128, 256, "Dh", "Pipelined")]
+    shorts = short_names(names)
+    assert function_name(names[0]).short == function_name(names[1]).short  # what a message says of one alone
+    assert [shorts[name] for name in names] == ["gemm<Kernel<… 64, float …>>", "gemm<Kernel<… 256, half …>>"]
+
+
+def test_names_that_differ_alone_stay_short() -> None:
+    names = ["_Z4axpyIfLi1EEvT_PKS0_PS0_i", "_Z4axpyIdLi4EEvT_PKS0_PS0_i", "_Z1kPf", "_Z1kPd"]
+    assert list(short_names(names).values()) == ["axpy<float, 1>", "axpy<double, 4>", "k", "k"]
+
+
+def test_too_many_to_compare_are_numbered() -> None:
+    names = [long_kernel(number, 64, "f", "Pipelined") for number in range(1, 41)]
+    shorts = short_names(names)
+    assert len(set(shorts.values())) == 40
+    assert shorts[sorted(names)[0]] == "gemm<Kernel<…>> #1"
 
 
 def test_hundreds_of_names_equal_c_plus_plus_filt(toolkit: Path) -> None:
