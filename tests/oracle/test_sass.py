@@ -230,6 +230,9 @@ def test_live_registers_equal_life_ranges_with_calls_as_nvdisasm_takes_them(cubi
         if not present & {"CALL", "RET"} or "TEX" in present:
             continue
         flow = cubin.flow(code)
+        calls = [row for row in range(code.start, code.padding) if cubin.sass.opcode(row).family == "CALL"]
+        if len(calls) > len(flow.calls):
+            continue  # jumps, which nvdisasm takes for calls
         work, ours = Transfer.of(cubin.sass, flow), occupied_registers(cubin.sass, flow)
         assert isinstance(work, Transfer)
         assert not isinstance(ours, str)
