@@ -14,25 +14,39 @@ MOST_PLACES = 4
 
 
 def call_sentences(kernel: KernelSass, rows: Rows) -> list[str]:
-    """`Calls heavy, which was not inlined: 123 instructions.`; one for each function, the rest counted."""
+    """`Calls heavy, which was not inlined: 123 instructions.`, NVIDIA's own functions in one sentence."""
     found = called(kernel, rows)
-    said = [_call_sentence(each) for each in found[:MOST_CALLS]]
-    if len(found) > MOST_CALLS:
-        said.append(f"Calls {wording.counted(len(found) - MOST_CALLS, 'more function')} that were not inlined.")
-    return said
+    own, helpers = [each for each in found if not each.is_helper], [each for each in found if each.is_helper]
+    said = [_call_sentence(each) for each in own[:MOST_CALLS]]
+    if len(own) > MOST_CALLS:
+        said.append(f"Calls {wording.counted(len(own) - MOST_CALLS, 'more function')} that were not inlined.")
+    return [*said, _helper_sentence(helpers)] if helpers else said
 
 
 def _call_sentence(call: Called) -> str:
-    if call.is_helper:
-        what = f"Calls NVIDIA's {call.function}"
-    elif call.instruction_count is None:
-        what = f"Calls {last_name(function_name(call.function).short)}, which is linked later"
-    else:
-        what = f"Calls {last_name(function_name(call.function).short)}, which was not inlined"
-    if call.n_calls > 1:
-        what += f" ({wording.counted(call.n_calls, 'call')})"
-    size = "" if call.instruction_count is None else f": {wording.counted(call.instruction_count, 'instruction')}"
-    return f"{what}{size}{' that belong to no line' if call.is_helper and size else ''}."
+    fate = "is linked later" if call.instruction_count is None else "was not inlined"
+    said = f"Calls {last_name(function_name(call.function).short)}, which {fate}{_calls(call)}"
+    return f"{said}." if call.instruction_count is None else f"{said}: {_size(call)}."
+
+
+def _helper_sentence(helpers: list[Called]) -> str:
+    """`Calls NVIDIA's __cuda_sm20_div_rn_f64_full: 92 instructions that belong to no line.`"""
+    if len(helpers) == 1:
+        [call] = helpers
+        size = f": {_size(call)} that belong to no line" if call.instruction_count is not None else ""
+        return f"Calls NVIDIA's {call.function}{_calls(call)}{size}."
+    named = [f"{call.function} ({_size(call)})" for call in helpers[:MOST_CALLS] if call.instruction_count is not None]
+    more = len(helpers) - len(named)
+    names = wording.joined([*named, *([f"{more} more"] if more else [])])
+    return f"Calls functions of NVIDIA that belong to no line: {names}."
+
+
+def _size(call: Called) -> str:
+    return wording.counted(call.instruction_count or 0, "instruction")
+
+
+def _calls(call: Called) -> str:
+    return f" ({wording.counted(call.n_calls, 'call')})" if call.n_calls > 1 else ""
 
 
 def caller_lines(kernel: KernelSass, rows: Rows, places: Places) -> list[str]:
