@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from kernel_lsp.cubin.sass import ALWAYS_GUARD, INSTRUCTION_BYTES, NEVER_GUARD, NO_GUARD, NO_TARGET, Code, Sass
+from kernel_lsp.cubin.sass import ALWAYS_GUARD, INSTRUCTION_BYTES, NEVER_GUARD, NO_GUARD, NO_TARGET, Code, Form, Sass
 
 _LEAVES = {"EXIT", "RET", "KILL"}
 _BRANCHES = {"BRA", "JMP", "BRX", "BRXU", "JMX"}
 _CONDITIONS = ("P", "!P", "UP", "!UP", "UR", "~UR", "R", "~R")
+_ASKS_FOR_CONVERGENCE = frozenset(("DIV", "CONV"))
 _ENDS = _LEAVES | _BRANCHES | {"CALL", "WARPSYNC", "ENDCOLLECTIVE"}
 
 
@@ -123,7 +124,7 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
         always = guard in (NO_GUARD, ALWAYS_GUARD)
         reached: list[int] = []
         if name in _BRANCHES:
-            always = always and not _has_condition(sass.forms[int(sass.form[row])].operands)
+            always = always and not _has_condition(sass.forms[int(sass.form[row])])
             reached = known.get(row, [target] if target >= 0 else [])
             if not reached:
                 unknown.append(row)
@@ -177,10 +178,12 @@ def control_flow(sass: Sass, code: Code, indirect_targets: Mapping[int, Sequence
     )
 
 
-def _has_condition(operands: str) -> bool:
-    """Whether a branch has a condition beside its guard: "BRA P1, `(x)", "BRA.DIV UR4, `(x)"."""
-    head, comma, _ = operands.partition(",")
-    return bool(comma) and head.strip().rstrip("0123456789TZ") in _CONDITIONS
+def _has_condition(form: Form) -> bool:
+    """Whether a branch has a condition beside its guard: "BRA P1, `(x)", "BRA.DIV UR4, `(x)". On sm_75 the question
+    whether the threads are together has no operand: "BRA.DIV `(x)", "BRA.CONV `(x)"."""
+    head, comma, _ = form.operands.partition(",")
+    has_operand = bool(comma) and head.strip().rstrip("0123456789TZ") in _CONDITIONS
+    return has_operand or not _ASKS_FOR_CONVERGENCE.isdisjoint(form.opcode.modifiers)
 
 
 def _reachable(successors: Sequence[Sequence[int]], roots: Iterable[int]) -> list[bool]:

@@ -13,11 +13,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from kernel_lsp.cubin.flow import Flow
+from kernel_lsp.cubin.operands import GENERAL_MASK
 from kernel_lsp.cubin.sass import NEVER_GUARD, Sass
 
 _SLOT = re.compile(r"\[R1(?:\+(-?0x[0-9a-f]+))?\]")
+_STACK_POINTER = 1 << 1
 # Registers that a called function gives back as it found them.
-_CALLEE_SAVED = re.compile(r"\bR(2|1[6-9]|2\d|3[01])\b")
+_CALLEE_SAVED = sum(1 << number for number in (2, *range(16, 32)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ def local_accesses(sass: Sass, flow: Flow, spill_offsets: Collection[int] | None
     ptxas does not (before 12.6): then fixed slots have no known purpose.
     """
     code = flow.code
+    saves = _saves_of_registers(sass, flow)
     found: list[LocalAccess] = []
     for row, name in enumerate(sass.families(code.start, code.padding), code.start):
         if name not in ("LDL", "STL") or sass.guard[row] == NEVER_GUARD:
@@ -50,7 +53,7 @@ def local_accesses(sass: Sass, flow: Flow, spill_offsets: Collection[int] | None
                 row=row,
                 is_store=name == "STL",
                 width_bytes=form.opcode.width_bytes or 4,
-                purpose=_purpose(int(sass.pc[row]), bool(slot), spill_offsets, flow, row, form.operands),
+                purpose=_purpose(int(sass.pc[row]), bool(slot), spill_offsets, row in saves),
                 slot=int(slot[1] or "0", 16) if slot else None,
                 loop_depth=int(flow.loop_depth[row - code.start]),
             )
@@ -72,14 +75,35 @@ def _name_arguments(found: list[LocalAccess], flow: Flow) -> list[LocalAccess]:
     ]
 
 
-def _purpose(
-    pc: int, is_slot: bool, spill_offsets: Collection[int] | None, flow: Flow, row: int, operands: str
-) -> str | None:
+def _purpose(pc: int, is_slot: bool, spill_offsets: Collection[int] | None, is_save: bool) -> str | None:
     if spill_offsets is not None and pc in spill_offsets:
         return "spill"
     if not is_slot:
         return "array"
-    in_callee = any(function.start <= row < function.stop for function in flow.code.functions[1:])
-    if in_callee and _CALLEE_SAVED.search(operands):
+    if is_save:
         return "convention"
     return "array" if spill_offsets is not None else None
+
+
+def _saves_of_registers(sass: Sass, flow: Flow) -> set[int]:
+    """Rows of functions other than a kernel that save a caller's registers before their first own value, and that load
+    them back from there."""
+    found: set[int] = set()
+    for function in flow.code.functions:
+        if function.is_kernel:
+            continue
+        written = 0
+        saved: dict[str, int] = {}  # the address -> registers
+        for row in range(function.start, function.stop):
+            form = sass.forms[int(sass.form[row])]
+            defines, uses = form.registers.defines or 0, form.registers.uses or 0
+            slot = _SLOT.search(form.operands)
+            if slot and form.opcode.family == "STL":
+                data = uses & GENERAL_MASK & ~_STACK_POINTER
+                if data and not data & ~_CALLEE_SAVED and not data & written:
+                    saved[slot[0]] = data
+                    found.add(row)
+            elif slot and form.opcode.family == "LDL" and defines and saved.get(slot[0]) == defines:
+                found.add(row)
+            written |= defines
+    return found

@@ -82,8 +82,10 @@ def test_irreducible_loop_is_one_loop_with_two_entries() -> None:
 
 
 def test_conditional_branches_without_guard_fall_through() -> None:
-    _, flow = flow_of("BRA P1, `(.L_x_0)\nBRA.DIV UR4, `(.L_x_0)\nMOV R0, R1\n.L_x_0:\nEXIT")
-    assert flow.successors == ((3, 1), (3, 2), (3,), ())
+    # sm_75 asks whether the threads are together without an operand.
+    text = "BRA P1, `(.L_x_0)\nBRA.DIV UR4, `(.L_x_0)\nBRA.CONV `(.L_x_0)\nMOV R0, R1\n.L_x_0:\nEXIT"
+    _, flow = flow_of(text)
+    assert flow.successors == ((4, 1), (4, 2), (4, 3), (4,), ())
     assert all(flow.reachable)
 
 
@@ -207,6 +209,31 @@ def test_local_memory_purposes() -> None:
     ]  # fmt: skip
     unknown = local_accesses(sass, flow, None)
     assert [each.purpose for each in unknown] == [None, None, "array", None, None]
+
+
+def test_saves_of_a_callers_registers_are_no_array() -> None:
+    """R2 and R16 hold the caller's values until the function writes them; what it stores later is its own."""
+    sass = decode(
+        """
+    CALL.REL.NOINC `(f)
+    EXIT
+f:
+    IADD3 R1, R1, -0x20, RZ
+    STL [R1+0x18], R16
+    STL [R1+0x14], R2
+    IMAD.WIDE R2, R4, R5, RZ
+    STL.64 [R1], R2
+    LDL R6, [R1+0x4]
+    LDL R2, [R1+0x14]
+    LDL R16, [R1+0x18]
+    RET.REL.NODEC R20 0x0
+""",
+        functions={"f": 0x20},
+    )
+    found = local_accesses(sass, control_flow(sass, sass.codes[0]), set())
+    assert [(each.row, each.purpose) for each in found] == [
+        (3, "convention"), (4, "convention"), (6, "array"), (7, "array"), (8, "convention"), (9, "convention")
+    ]  # fmt: skip
 
 
 def test_arguments_of_a_call_outside_are_no_array() -> None:
