@@ -70,6 +70,7 @@ def analyze(
     sass: CubinSass | None = None,
     sass_why: str = "instructions are not decoded yet",
     measured: Mapping[str, KernelMeasurement] = MappingProxyType({}),
+    gpu_is_stand_in: bool = False,
 ) -> FileAnalysis:
     """Join a cubin with its source and machine, and ask the rules.
 
@@ -77,10 +78,17 @@ def analyze(
     cubin without a source the text is empty. `launches` are by mangled name; kernels without an entry have none.
     `severities` maps codes or slugs to a severity or "off". `register_limit` is that of -maxrregcount. `sass` holds the
     instructions, where they are decoded already (else `sass_why` says why not); `measured` is by mangled name.
+    `gpu_is_stand_in`: no limits of the cubin's machine are on record, so nothing is said of occupancy and launches.
     """
     sections = {} if sass is None else sass.sections
     found = (
-        _kernel(binary, path, source_kernel(binary, path, scan), gpu, launches.get(binary.mangled, ()))
+        _kernel(
+            binary,
+            path,
+            source_kernel(binary, path, scan),
+            None if gpu_is_stand_in else gpu,
+            launches.get(binary.mangled, ()),
+        )
         for binary in cubin.kernels
     )
     kernels = tuple(
@@ -101,7 +109,7 @@ def analyze(
     not_compiled = _not_compiled(path, cubin, scan)
     facts = Facts(
         path,
-        gpu,
+        None if gpu_is_stand_in else gpu,
         kernels,
         not_compiled,
         tuple(messages),
@@ -172,24 +180,24 @@ def _same_path(one: str, other: str) -> bool:
 
 
 def _kernel(
-    binary: KernelBinary, path: str, source: SourceKernel | None, gpu: GpuChoice, launches: Sequence[Launch]
+    binary: KernelBinary, path: str, source: SourceKernel | None, gpu: GpuChoice | None, launches: Sequence[Launch]
 ) -> KernelAnalysis:
-    limits, definition = gpu.profile.limits, binary.definition
+    limits, definition = gpu.profile.limits if gpu else None, binary.definition
     if source is not None:
         file, line = path, source.span.line
     elif definition is not None:
         file, line = definition.file, definition.line
     else:
         file, line = "", 0
-    known = tuple(_launch(binary, limits, launch) for launch in launches if _is_possible(launch))
+    known = tuple(_launch(binary, limits, launch) for launch in launches if limits and _is_possible(launch))
     return KernelAnalysis(
         binary=binary,
         file=file,
         line=line,
         span=source.span if source else None,
         launches=known,
-        block_sizes=() if known else _block_sizes(binary, limits),
-        max_launchable_threads=_largest_block(binary, limits),
+        block_sizes=_block_sizes(binary, limits) if limits and not known else (),
+        max_launchable_threads=_largest_block(binary, limits) if limits else None,
     )
 
 

@@ -198,6 +198,11 @@ def board(profile: HwProfile) -> str:
     return profile.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
 
 
+def no_limits(arch: str) -> str:
+    """Of a machine that is not on record."""
+    return f"no limits of {arch} are on record"
+
+
 def spills(stores: int | None, loads: int | None) -> str:
     """`800 B spill stores, 828 B spill loads`."""
     return f"{exact_bytes(stores or 0)} spill stores, {exact_bytes(loads or 0)} spill loads"

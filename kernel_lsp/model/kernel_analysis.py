@@ -49,10 +49,15 @@ class KernelAnalysis:
     span: Span | None
     launches: tuple[LaunchAnalysis, ...]
     block_sizes: tuple[BlockSizeRow, ...]  # filled where no launch is known
-    max_launchable_threads: int  # by registers and the kernel's own bounds; 0: cannot be launched
+    max_launchable_threads: int | None  # by registers and the kernel's own bounds; 0: cannot be launched; None: unknown
     sass: KernelSass | None = None  # None: not known (yet), and `sass_why` says why
     sass_why: str = "instructions are not decoded yet"
     measured: KernelMeasurement | None = None  # by a report of Nsight Compute
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the limits of its machine are on record; without them nothing is known of occupancy and launches."""
+        return self.max_launchable_threads is not None
 
     @property
     def judged_launches(self) -> tuple[LaunchAnalysis, ...]:

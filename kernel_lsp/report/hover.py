@@ -159,6 +159,8 @@ def _other_launches(kernel: KernelAnalysis, ranked: list[LaunchAnalysis], path: 
 
 def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
     resources = kernel.binary.resources
+    if not kernel.has_limits:
+        return [escaped(f"Occupancy unknown: {wording.no_limits(kernel.binary.arch)}.")]
     said = "Block size unknown: no launch with constants was found."
     if resources.uses_dynamic_shared is not False:
         said += " The table is for no dynamic shared memory."
@@ -169,7 +171,7 @@ def _unknown_block(kernel: KernelAnalysis, file: FileAnalysis) -> list[str]:
         parts.append(fenced(block_size_lines((row.threads, row.occupancy) for row in kernel.block_sizes)))
     most = kernel.max_launchable_threads
     limits = file.gpu.profile.limits
-    if 0 < most < limits.max_threads_per_block:
+    if most and most < limits.max_threads_per_block:
         parts.append(f"The largest block that can start has {most} threads.")
     parts.append("`// kernel-lsp: block=256` above the kernel states it.")
     return parts

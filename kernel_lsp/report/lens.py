@@ -82,7 +82,7 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
     """`6 blocks/SM · 48/48 warps · 36 regs · 2.0 KB shared · limited by registers, warps`."""
     resources = kernel.binary.resources
     worst = worst_launch(kernel)
-    parts = _launch_parts(kernel, worst, path) if worst else ["block size unknown"]
+    parts = _launch_parts(kernel, worst, path) if worst else [_no_launch(kernel)]
     parts.append(wording.registers(resources, "regs"))
     shared = wording.shared(resources, worst.launch if worst else None)
     if shared != "no shared":
@@ -99,6 +99,10 @@ def lens_text(kernel: KernelAnalysis, path: str, *, named: bool = False) -> str:
     if resources.relocatable and resources.linked is None:
         parts.append("calls through pointers" if resources.calls_through_pointers else "before linking")
     return (f"{kernel.binary.short_name}: " if named else "") + _SEPARATOR.join(parts)
+
+
+def _no_launch(kernel: KernelAnalysis) -> str:
+    return "block size unknown" if kernel.has_limits else f"occupancy unknown: {wording.no_limits(kernel.binary.arch)}"
 
 
 def device_function(function: DeviceFunction) -> str:

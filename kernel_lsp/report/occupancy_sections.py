@@ -23,7 +23,9 @@ def occupancy(kernel: KernelAnalysis, analysis: FileAnalysis) -> Section:
         words = wording.launch_words(launch.launch, analysis.path)
         blocks.append(Paragraph(f"{words[0].upper() + words[1:]}. {occupancy_sentence(kernel, launch)}"))
         blocks.append(_limit_table(kernel, launch))
-    if not kernel.launches:
+    if not kernel.has_limits:
+        blocks.append(Paragraph(f"Not known: {wording.no_limits(kernel.binary.arch)}."))
+    elif not kernel.launches:
         is_bound = kernel.binary.resources.relocatable
         condition = (
             ", with no dynamic shared memory" if kernel.binary.resources.uses_dynamic_shared is not False else ""

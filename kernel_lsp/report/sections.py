@@ -32,6 +32,8 @@ def summary(kernel: KernelAnalysis, analysis: FileAnalysis, findings: Sequence[F
     if worst:
         sentences.append(f"On {board} with {wording.launch_words(worst.launch, analysis.path)}:")
         sentences.append(occupancy_sentence(kernel, worst))
+    elif not kernel.has_limits:
+        sentences.append(f"Occupancy is not known: {wording.no_limits(kernel.binary.arch)}.")
     else:
         sentences.append(f"On {board} the block size is not known, so occupancy is given by block size below.")
     chain: tuple[str, ...] = ()

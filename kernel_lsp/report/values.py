@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernel_lsp.cubin.kernel import DeviceFunction
+from kernel_lsp.findings import wording
 from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.hardware.profile import GpuChoice
@@ -68,7 +69,11 @@ def kernel_value(kernel: KernelAnalysis) -> Json:
     if not kernel.line:
         value["line_why"] = "the cubin holds no line for the kernel's definition"
     if not kernel.launches:
-        value["launches_why"] = "no launch with constants, launch bounds or comment was found"
+        value["launches_why"] = (
+            "no launch with constants, launch bounds or comment was found"
+            if kernel.has_limits
+            else wording.no_limits(kernel.binary.arch)
+        )
         value["block_sizes"] = [
             {"threads": row.threads, "occupancy": occupancy_value(row.occupancy)} for row in kernel.block_sizes
         ]

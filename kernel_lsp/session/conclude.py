@@ -15,9 +15,10 @@ from kernel_lsp.cubin.binary import read_cubin
 from kernel_lsp.cubin.device_link import linked_resources, read_linked_alone, with_linked_resources
 from kernel_lsp.cubin.kernel import Cubin, CubinError, KernelBinary
 from kernel_lsp.cubin.names import with_short_names
+from kernel_lsp.findings import wording
 from kernel_lsp.findings.facts import BuildNote
 from kernel_lsp.findings.finding import Finding, Severity
-from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose
+from kernel_lsp.hardware.catalog import UnknownArchError, UnknownGpuError, choose, without_limits
 from kernel_lsp.hardware.profile import GpuChoice
 from kernel_lsp.model.launch import Launch
 from kernel_lsp.model.launch_choice import launches_for
@@ -74,10 +75,14 @@ def outcome(
             unreadable = str(error)
         else:
             measured = measuring.of_build(request, path, plan.text, cubin, built.linked or built.cubin)
-    gpu = _gpu_choice(request, plan, machine, measured_on(measured), notices)
+    gpu = _gpu_choice(request, plan, machine, measured_on(measured))
     analysis = None
     findings: tuple[Finding, ...] = ()
-    if cubin is not None and gpu is not None:
+    if cubin is not None:
+        is_stand_in = gpu is None
+        if gpu is None:
+            notes.append(_no_limits(cubin))
+            gpu = without_limits(cubin.arch)
         launches = {
             k.mangled: _launches(k, request, plan, scan_of_text, profiled_launches(measured.get(k.mangled)))
             for k in cubin.kernels
@@ -96,6 +101,7 @@ def outcome(
             instructions.sass,
             instructions.why,
             measured,
+            gpu_is_stand_in=is_stand_in,
         )
         findings = analysis.findings
     elif unreadable:
@@ -179,14 +185,11 @@ def cubin_outcome(
     try:
         cubin = read_cubin(data)
         measured = measuring.of_build(request, path, "", cubin, data)
-        gpu = choose(
-            setting=request.settings.gpu or None,
-            detected=machine.name if machine else None,
-            arch=cubin.arch,
-            report=measured_on(measured),
-        )
-    except (CubinError, UnknownArchError, UnknownGpuError) as error:
+        gpu = _cubin_gpu(request, machine, cubin, measured_on(measured))
+    except (CubinError, UnknownGpuError) as error:
         return failed_outcome(path, str(error))
+    is_stand_in = gpu is None
+    gpu = gpu or without_limits(cubin.arch)
     nothing = scan("")
     launches = {
         k.mangled: _with_dynamic_shared(
@@ -201,6 +204,8 @@ def cubin_outcome(
         gpu,
         nothing,
         launches,
+        notes=(_no_limits(cubin),) if is_stand_in else (),
+        gpu_is_stand_in=is_stand_in,
         severities=dict(request.settings.severity),
         sass=instructions.sass,
         sass_why=instructions.why,
@@ -216,6 +221,21 @@ def cubin_outcome(
         notices=[instructions.notice] if instructions.notice else [],
         more_to_come=instructions.more_to_come,
     )
+
+
+def _cubin_gpu(
+    request: PipelineRequest, machine: Gpu | None, cubin: Cubin, measured_on: str | None
+) -> GpuChoice | None:
+    """The machine the numbers are for; None where the cubin's architecture has no limits on record."""
+    detected = machine.name if machine else None
+    try:
+        return choose(request.settings.gpu or None, detected, cubin.arch, measured_on)
+    except UnknownArchError:
+        return None
+
+
+def _no_limits(cubin: Cubin) -> BuildNote:
+    return BuildNote(f"{wording.no_limits(cubin.arch)}: what its launches reach is not known", "warning")
 
 
 def failed_outcome(path: str, reason: str, severity: Severity = "error") -> FileOutcome:
@@ -253,10 +273,8 @@ def _outcome(
     )
 
 
-def _gpu_choice(
-    request: PipelineRequest, plan: Plan, machine: Gpu | None, measured_on: str | None, notices: list[str]
-) -> GpuChoice | None:
-    """The machine the numbers are for; None (with a notice) where the architecture has no limits on record."""
+def _gpu_choice(request: PipelineRequest, plan: Plan, machine: Gpu | None, measured_on: str | None) -> GpuChoice | None:
+    """The machine the numbers are for; None where the architecture has no limits on record."""
     wanted = request.settings.gpu or (plan.config.gpu if plan.config is not None else None)
     arch = None if plan.arch_is_default else plan.command.arch
     detected = machine.name if machine is not None else None
@@ -265,8 +283,7 @@ def _gpu_choice(
             return choose(setting=wanted or None, detected=detected, arch=arch or None, report=measured_on)
         except UnknownGpuError:  # said in the plan's notices already
             return choose(detected=detected, arch=arch or None, report=measured_on)
-    except UnknownArchError as error:
-        notices.append(str(error))
+    except UnknownArchError:
         return None
 
 

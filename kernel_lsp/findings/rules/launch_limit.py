@@ -17,7 +17,7 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel in facts.kernels:
         resources = kernel.binary.resources
         largest = kernel.max_launchable_threads
-        if kernel.launches or not 0 < largest < min(device_most, resources.max_threads or device_most):
+        if kernel.launches or not largest or not largest < min(device_most, resources.max_threads or device_most):
             continue
         values = {"registers": wording.registers(resources, "").strip(), "threads": largest}
         yield kernel_draft(

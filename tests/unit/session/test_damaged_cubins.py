@@ -14,9 +14,11 @@ import pytest
 
 from kernel_lsp.build.disassemble import Disassembly, disassemble
 from kernel_lsp.build.store import BuildStore
+from kernel_lsp.cubin.binary import read_cubin
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.cubin.elf import read_elf
 from kernel_lsp.project.toolchain import Toolchain
+from kernel_lsp.report.hover import kernel_hover
 from kernel_lsp.report.kernel_choice import chosen_kernels
 from kernel_lsp.report.line_hover import line_hover
 from kernel_lsp.report.sass_listing import sass_listing
@@ -216,3 +218,58 @@ def test_the_commands_say_it_in_one_line(
         assert "bad.cubin" in out + err
         assert "Traceback" not in err
         assert err.count("\n") <= 1
+
+
+def of_a_future_machine(data: bytes) -> bytes:
+    """The same code said to be for sm_150 (the number stands in bits 8 to 15 of e_flags since CUDA 13)."""
+    changed = bytearray(data)
+    flags = int.from_bytes(changed[0x30:0x34], "little")
+    changed[0x30:0x34] = (flags & ~0xFF00 | 150 << 8).to_bytes(4, "little")
+    assert read_elf(bytes(changed)).arch == "sm_150"
+    return bytes(changed)
+
+
+async def test_a_future_architecture_costs_what_must_be_known_of_it(
+    good: bytes, pipeline: Pipeline, tmp_path: Path
+) -> None:
+    """Resources, names and lines are the cubin's own; occupancy, opcodes and control words are said to be unknown."""
+    path = tmp_path / "future.cubin"
+    path.write_bytes(of_a_future_machine(good))
+    found = await outcome(pipeline, path)
+    assert found.analysis is not None
+    known = read_cubin(good)
+    assert [kernel.binary.resources for kernel in found.analysis.kernels] == [
+        kernel.resources
+        for kernel in sorted(known.kernels, key=lambda kernel: kernel.name)  # as they stand
+    ]
+    for kernel in found.analysis.kernels:
+        assert (kernel.launches, kernel.block_sizes, kernel.max_launchable_threads) == ((), (), None)
+        assert "Occupancy unknown: no limits of sm_150 are on record." in kernel_hover(kernel, found.analysis).replace(
+            "\\", ""
+        )
+    assert [finding.message for finding in found.findings if finding.code == "KL903"] == [
+        "no limits of sm_150 are on record: what its launches reach is not known"
+    ]
+    for value in sass_document(found.analysis.kernels)["kernels"]:
+        assert value["text_why"]
+        assert "sm_150" in value["stall_why"]
+        assert all(row["text"] is None and row["stall"] is None and row["line"] for row in value["instructions"])
+
+
+def test_a_future_architecture_on_the_command_line(
+    good: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "future.cubin"
+    path.write_bytes(of_a_future_machine(good))
+    status, out, _ = run(capsys, "check", path, "--format", "json")
+    assert status == 0
+    value = json.loads(out)
+    assert value["gpu"]["name"] == "sm_150"
+    for kernel in value["files"][0]["kernels"]:
+        assert kernel["launches"] == []
+        assert kernel["launches_why"] == "no limits of sm_150 are on record"
+        assert kernel["max_launchable_threads"] is None
+    status, out, _ = run(capsys, "report", path)
+    assert status == 0
+    assert "Not known: no limits of sm\\_150 are on record." in out or "no limits of sm_150 are on record" in out
+    assert "blocks/SM" not in out
