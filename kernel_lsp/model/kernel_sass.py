@@ -66,6 +66,14 @@ class KernelSass:
         """All instructions, without the trap loop and the padding behind them."""
         return self.code.padding - self.code.start
 
+    @property
+    def loops_why(self) -> str:
+        """Why loops may be missing and depths too small; "" where every branch is followed."""
+        if self.mix is None or self.flow.is_whole:
+            return ""
+        pc = int(self.sass.pc[min((*self.flow.unknown_branches, *self.flow.unclear))])
+        return f"loops may be missing: it is not known whether or where the instruction at {pc:#06x} branches"
+
     @cached_property
     def waits(self) -> tuple[Wait, ...]:
         """Which instructions each wait for a scoreboard is for; worked out when first asked for."""

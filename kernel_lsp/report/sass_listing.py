@@ -52,6 +52,8 @@ def sass_listing(kernel: KernelAnalysis, path: str, moved: Callable[[int], int |
     rows: list[str] = [f"// {signature(kernel.binary.name)}", f"// {_facts(kernel, sass)}"]
     if sass.text_why:
         rows.append(f"// Not all instructions are known: {sass.text_why}")
+    if sass.loops_why:
+        rows.append(f"// {sass.loops_why[0].upper()}{sass.loops_why[1:]}")
     if sass.lines_why:
         rows.append(f"// No source lines: {sass.lines_why}")
     samples = instruction_samples(kernel.measured)

@@ -56,6 +56,8 @@ def _kernel(kernel: KernelAnalysis) -> Json:
         value["text_why"] = sass.text_why
     if sass.lines_why:
         value["line_why"] = sass.lines_why
+    if sass.loops_why:
+        value["loop_depth_why"] = sass.loops_why
     if sass.live.why:
         value["live_registers_why"] = sass.live.why
     if sass.sass.control_why:

@@ -98,6 +98,16 @@ async def test_an_illegal_instruction_costs_its_kernel_alone(good: bytes, pipeli
         row - second.code.start for row in range(second.code.start, second.code.padding) if not second.sass.text(row)
     ] == [2, 5]
     assert second.live.peak is None
+    assert second.loops_why.endswith("the instruction at 0x0020 branches")
+    assert [
+        kernel.sass.loops_why for kernel in found.analysis.kernels if kernel.sass is not second and kernel.sass
+    ] == [
+        "",
+        "",
+    ]
+    values = {value["short_name"]: value for value in sass_document(found.analysis.kernels)["kernels"]}
+    assert values["second"]["loop_depth_why"] == second.loops_why
+    assert "loop_depth_why" not in values["first"]
     assert any("nvdisasm failed" in notice for notice in found.notices)
     everything_is_shown(found)
 
