@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from kernel_lsp.source.digest import content_digest, recipe_digest
 
 DEFAULT_TIME_LIMIT_S = 120.0
 DEFAULT_OUTPUT_LIMIT_BYTES = 512 << 20  # four million instructions
+_LEVEL = re.compile(r"^nvdisasm (?:error|fatal)\s*:\s*")
 _COMPRESSION = 1  # text of code shrinks to a tenth already
 
 
@@ -112,4 +114,5 @@ def _failure(finished: process.Finished, said: str, tool: Tool, time_limit_s: fl
     if finished.code == 0:
         return ""
     first = next((line.strip() for line in said.splitlines() if line.strip()), f"exit status {finished.code}")
-    return f"nvdisasm failed: {first.rstrip('.')} ({tool.path}). A newer one comes with: {INSTALL_COMMAND}."
+    first = _LEVEL.sub("", first).rstrip(".")
+    return f"nvdisasm failed: {first} ({tool.path}). A newer one comes with: {INSTALL_COMMAND}."

@@ -40,7 +40,7 @@ def stall_sentences(kernel: KernelSass, rows: Rows, profile: HwProfile) -> list[
         gap = Counter(gaps).most_common(1)[0][0]
         if opcode.kind != "tensor" and not usual.independent < gap <= FARTHEST_PLAIN:
             continue  # as close as the compiler ever puts them, or scattered among others
-        said = f"{len(of_one)} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts"
+        said = f"{len(of_one):,} {text}, mostly {wording.counted(gap, 'clock')} apart by their stall counts"
         said += _chain_words(kernel, of_one, usual)
         found.append(said + _pipe(opcode, gap, profile))
     return found[:MOST_SENTENCES]
