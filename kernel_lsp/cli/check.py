@@ -11,7 +11,6 @@ from pathlib import Path
 
 from kernel_lsp.cli.baseline import read_baseline
 from kernel_lsp.cli.common import add_common_options, outcomes_of
-from kernel_lsp.cli.errors import CliError
 from kernel_lsp.findings.catalogue import rule_texts
 from kernel_lsp.findings.finding import Finding
 from kernel_lsp.findings.run import SEVERITIES
@@ -131,7 +130,4 @@ def _fails(files: Iterable[CheckedFile], fail_on: str) -> bool:
 
 
 def _write_json(value: Json) -> None:
-    try:
-        sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-    except UnicodeEncodeError as error:
-        raise CliError("standard output cannot take UTF-8; set PYTHONIOENCODING=utf-8") from error
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -57,6 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CliError as error:
         sys.stderr.write(f"kernel-lsp: {error}\n")
         return error.exit_status
+    except UnicodeEncodeError as error:
+        letter = error.object[error.start]
+        said = f"standard output is {error.encoding} and has no {letter!a}; set PYTHONIOENCODING=utf-8"
+        sys.stderr.write(f"kernel-lsp: {said}\n")
+        return 2
     except BrokenPipeError:
         # The reader has gone (`| head`): nothing is left to say, and Python must not try again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

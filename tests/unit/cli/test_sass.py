@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -250,3 +254,20 @@ def test_check_has_mix_loops_and_pressure(source: Path, capsys: pytest.CaptureFi
         assert loop["cp_async_why"] == "the loop stores nothing to shared memory"
         assert kernel["pressure"]["peak_registers"] <= kernel["resources"]["registers"]
         assert kernel["pressure"]["line"] in range(1, 12)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_terminal_that_lacks_letters_is_told_in_one_line(form: str, tmp_path: Path) -> None:
+    """Names of other alphabets on an ASCII terminal: no half output, no trace."""
+    path = tmp_path / "grün.cu"
+    header = tmp_path / "größe.cuh"
+    header.write_text(
+        "#pragma once\n\n\n__device__ __forceinline__ float one(const float* x)\n{\n    return x[3];\n}\n"
+    )
+    path.write_text('#include "größe.cuh"\n__global__ void k(float* x) { x[0] = one(x); }\n')
+    command = [sys.executable, "-m", "kernel_lsp", "sass", str(path), "--arch", "sm_86", "--format", form]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert re.fullmatch(
+        rb"kernel-lsp: standard output is ascii and has no '\\x[0-9a-f]+'; set PYTHONIOENCODING=utf-8\s+", done.stderr
+    )
