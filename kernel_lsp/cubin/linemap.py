@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kernel_lsp.cubin.elf import CubinElf, read_elf
 from kernel_lsp.cubin.line_program import Sequence, decode_sequences, read_units
 
-_HELPER = "$__internal"
+HELPER = "$__internal"
 _DEEPEST_CHAIN = 1000  # real ones have fewer than a hundred; a hostile table must not cost a million for each row
 
 
@@ -217,7 +217,7 @@ def _cut_cycles(parents: npt.NDArray[np.int32]) -> None:
 def _helpers(elf: CubinElf) -> dict[int, list[Helper]]:
     found: dict[int, list[Helper]] = {}
     for symbol in elf.symbols:
-        if symbol.is_function and symbol.name.startswith(_HELPER):
+        if symbol.is_function and symbol.name.startswith(HELPER):
             name = symbol.name.rpartition("$")[2]
             found.setdefault(symbol.section, []).append(Helper(symbol.value, symbol.value + symbol.size, name))
     for helpers in found.values():

@@ -18,14 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kernel_lsp.cubin.flow import Flow, Loop
-from kernel_lsp.cubin.linemap import SectionLines
+from kernel_lsp.cubin.linemap import HELPER, SectionLines
 from kernel_lsp.cubin.opcodes import Opcode
 from kernel_lsp.cubin.sass import NEVER_GUARD, Code, Form, Sass
 
 _ZERO_MULTIPLY = re.compile(r"^R\d+, -?RZ, -?RZ, ")
 _ZERO_PRODUCT = re.compile(r"^R\d+, -?RZ, -?RZ, [^,]+$")  # a fifth operand would be a carry
 _GLOBAL_LOADS = ("global_load", "generic_load")
-_ASYNC_LOADS = {"LDGSTS", "UBLKCP", "UTMALDG"}
+_ASYNC_LOADS = (("LDGSTS",), ("UBLKCP", "S", "G"), ("UTMALDG",))
+_TEXTURE_LOADS = {"TEX", "TLD", "TLD4", "TXD", "SULD"}
 _INTEGER_MULTIPLIES = ("IDP", "IMAD")
 
 LineKey = tuple[str, int]  # file as the compiler wrote it, 1-based line
@@ -36,7 +37,8 @@ class LoopWork:
     """What one iteration of a loop does. Counts are warp instructions, bytes are per thread.
 
     Rows of inner loops are left out of the counts; where those do compute or load, `inner_work` is true and the counts
-    are no whole iteration. `file` and lines tell where the loop is written: the innermost call of which all its
+    are no whole iteration. Nor are they where the loop calls functions that were not inlined (`calls`, NVIDIA's helpers
+    not counted). `file` and lines tell where the loop is written: the innermost call of which all its
     instructions are part; None where no line is known.
     """
 
@@ -55,6 +57,8 @@ class LoopWork:
     async_load_ops: int  # LDGSTS, bulk and tensor copies from global memory
     shared_stores: int
     inner_work: bool
+    texture_loads: int
+    calls: int
 
 
 def is_move(form: Form) -> bool:
@@ -196,7 +200,16 @@ def _work(
         async_load_ops=counts.async_load_ops,
         shared_stores=counts.shared_stores,
         inner_work=bool(deeper.compute_ops or deeper.load_ops or deeper.async_load_ops),
+        texture_loads=counts.texture_loads,
+        calls=_calls(flow, loop),
     )
+
+
+def _calls(flow: Flow, loop: Loop) -> int:
+    """Calls in a loop, inner loops included; the slow ways of a division and the like are no function of the user."""
+    helpers = {each.start for each in flow.code.functions if each.name.startswith(HELPER)}
+    blocks = set(loop.blocks)
+    return sum(call.callee not in helpers and flow.block_of(call.row) in blocks for call in flow.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +220,12 @@ class _Work:
     load_bytes: int | None
     async_load_ops: int
     shared_stores: int
+    texture_loads: int
 
     @classmethod
     def of(cls, sass: Sass, rows: npt.NDArray[np.int64]) -> _Work:
         tiers: dict[str, Counter[str]] = {"tensor": Counter(), "float": Counter(), "integer": Counter()}
-        loads = async_loads = stores = total_bytes = 0
+        loads = async_loads = stores = textures = total_bytes = 0
         is_size_known = True
         forms, counts = np.unique(sass.form[rows], return_counts=True)
         for number, count in zip(forms.tolist(), counts.tolist(), strict=True):
@@ -220,7 +234,8 @@ class _Work:
             tier = None if is_move(form) else _tier(opcode)
             if tier:
                 tiers[tier][opcode.family] += count
-            is_async = opcode.family in _ASYNC_LOADS and not opcode.text.startswith("UBLKCP.G")
+            tokens = (opcode.family, *opcode.modifiers)
+            is_async = any(tokens[: len(head)] == head for head in _ASYNC_LOADS)
             if opcode.kind in _GLOBAL_LOADS or is_async:
                 if is_async:
                     async_loads += count
@@ -229,6 +244,7 @@ class _Work:
                 is_size_known = is_size_known and opcode.width_bytes is not None
                 total_bytes += (opcode.width_bytes or 0) * count
             stores += count * (opcode.kind == "shared_store")
+            textures += count * (opcode.family in _TEXTURE_LOADS)
         chosen = next((tier for tier in tiers.values() if tier), Counter())
         return cls(
             compute_ops=chosen.total(),
@@ -237,6 +253,7 @@ class _Work:
             load_bytes=total_bytes if is_size_known else None,
             async_load_ops=async_loads,
             shared_stores=stores,
+            texture_loads=textures,
         )
 
 

@@ -41,6 +41,10 @@ def load_ratio(work: LoopWork, arch: str) -> LoadRatio:
     already = "already" if work.async_load_ops else None
     if work.inner_work:
         return _none("an inner loop computes or loads, and how often it runs is not known", already)
+    if work.calls:
+        return _none("the loop calls a function, and what that does is not counted", already)
+    if work.texture_loads:
+        return _none("the loop loads through textures or surfaces, whose bytes are not known", already)
     if not loads:
         return _none("the loop loads nothing from global memory", already)
     if not work.compute_ops:

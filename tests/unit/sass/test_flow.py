@@ -295,6 +295,40 @@ def test_work_in_an_inner_loop_makes_the_ratio_unknown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "functions", "why"),
+    [
+        ("TEX.LL RZ, R10, R8, R12, UR6, 2D, 0x1", {}, "the loop loads through textures or surfaces, whose bytes"),
+        ("CALL.REL.NOINC `(f)", {"k$f": 16 * 16}, "the loop calls a function"),
+        ("CALL.ABS.NOINC R20", {}, "the loop calls a function"),
+    ],
+)  # fmt: skip
+def test_work_that_is_not_counted_makes_the_ratio_unknown(line: str, functions: dict[str, int], why: str) -> None:
+    text = TILE.replace("    FADD R14, R12, R14", f"    {line}") + "f:\n    RET.REL.NODEC R20 0x0\n"
+    sass = decode(text, functions=functions)
+    (work,) = loop_work(sass, control_flow(sass, sass.codes[0]), None)
+    ratio = load_ratio(work, "sm_86")
+    assert (ratio.ratio, ratio.cp_async) == (None, None)
+    assert ratio.why is not None
+    assert ratio.why.startswith(why)
+
+
+def test_the_slow_way_of_a_division_is_no_call_of_the_loop() -> None:
+    text = TILE.replace("    FADD R14", "@P3 CALL.REL.NOINC `(f)\n    FADD R14") + "f:\n    RET.REL.NODEC R20 0x0\n"
+    sass = decode(text, functions={"$__internal_0_$__cuda_sm20_div_rn_f64_full": 17 * 16})
+    (work,) = loop_work(sass, control_flow(sass, sass.codes[0]), None)
+    assert (work.calls, load_ratio(work, "sm_86").ratio) == (0, 1.5)
+
+
+def test_a_bulk_copy_between_blocks_is_no_load_from_global_memory() -> None:
+    sass, flow = flow_of(TILE.replace("HFMA2 R10, -RZ, RZ, 0, 1", "UBLKCP.S.S [UR4], [UR6], UR8"))
+    (work,) = loop_work(sass, flow, None)
+    assert (work.async_load_ops, work.load_bytes) == (0, 20)
+    sass, flow = flow_of(TILE.replace("HFMA2 R10, -RZ, RZ, 0, 1", "UBLKCP.S.G [UR4], [UR6], UR8"))
+    (work,) = loop_work(sass, flow, None)
+    assert (work.async_load_ops, work.load_bytes) == (1, None)
+
+
+@pytest.mark.parametrize(
     ("compute", "kind", "advice"),
     [(9, "low", "pays"), (10, "medium", "try"), (40, "medium", "try"), (41, "high", "does not pay")],
 )  # fmt: skip
