@@ -20,8 +20,10 @@ _CP_ASYNC = {
 
 
 def main_loops(kernel: KernelSass) -> list[SassLoop]:
-    """The innermost loops that compute or load, those with the most work first."""
-    found = [loop for loop in kernel.loops or () if loop.work.innermost and (_loads(loop.work) or loop.ratio.ratio)]
+    """The innermost loops that load, those with the most work first; without any, those that compute."""
+    innermost = [loop for loop in kernel.loops or () if loop.work.innermost]
+    found = [loop for loop in innermost if _loads(loop.work) or loop.ratio.ratio]
+    found = found or [loop for loop in innermost if loop.work.compute_ops]
     return sorted(found, key=lambda loop: (-loop.work.compute_ops - _loads(loop.work), loop.work.index))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 
 _MARKUP = re.compile(r"[\\`*\[|]|<(?=[A-Za-z/!?])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^(?=[#>+-])")
-_KEYWORD = re.compile(r"(\b__[a-z_]+__\b(?:\([0-9N, ]*\))?)")
+_KEYWORD = re.compile(r"((?<!\w)__[A-Za-z]\w*(?:\([0-9N, ]*\))?)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
 def escaped(text: str) -> str:
-    """One line of plain text; `__launch_bounds__(256)` and its like become code spans, which read better."""
+    """One line of plain text; `__launch_bounds__(256)`, `__syncthreads()` and their like become code spans, which read
+    better."""
     parts = _KEYWORD.split(_CONTROL.sub(" ", text))
     return "".join(
         f"`{part}`" if index % 2 else _MARKUP.sub(lambda match: "\\" + match[0], part)

@@ -9,6 +9,7 @@ from kernel_lsp.cubin.binary import read_cubin
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.model.kernel_sass import read_cubin_sass
 from kernel_lsp.report.hints import line_hints
+from kernel_lsp.report.hover import kernel_hover
 from kernel_lsp.report.line_hover import line_hover
 from kernel_lsp.source.kernels import scan
 from tests.oracle.cubin_corpus import build, tool_text
@@ -105,7 +106,7 @@ def test_calls_that_were_not_inlined_are_told_on_both_sides(toolkit: Path, tmp_p
     call = hover(analysis, 9)
     assert "Calls heavy, which was not inlined: " in call
     assert " in heavy, called from l.9, l.10" in hover(analysis, 4)
-    [helper] = [line.replace("\\", "") for line in hover(analysis, 11).splitlines() if line.startswith("Calls")]
+    [helper] = [line.replace("`", "") for line in hover(analysis, 11).splitlines() if line.startswith("Calls")]
     assert helper.startswith("Calls NVIDIA's __cuda_sm20_div_rn_f64_full: ")
     assert helper.endswith(" instructions that belong to no line.")
 
@@ -118,6 +119,12 @@ def test_the_kernel_that_spills_there_stands_first(toolkit: Path, tmp_path: Path
     assert "- loose: " in spilling
     assert "of spills" not in spilling
     assert "instructions inlined into l.12" in spilling
+
+
+def test_a_loop_that_only_computes_is_the_kernels(toolkit: Path, tmp_path: Path) -> None:
+    analysis = analysed(SHARED, "sm_86", toolkit, tmp_path)
+    loose = next(kernel for kernel in analysis.kernels if kernel.binary.short_name == "loose")
+    assert "Inner loop l.6-8: 48 FFMA, no global load." in kernel_hover(loose, analysis)
 
 
 def test_a_hint_never_mixes_two_kernels(toolkit: Path, tmp_path: Path) -> None:

@@ -45,4 +45,6 @@ def test_fences_cannot_be_left(lines: list[str]) -> None:
 
 def test_plain_names_stay_readable() -> None:
     assert escaped("raise __launch_bounds__(256, 2)") == "raise `__launch_bounds__(256, 2)`"
+    assert escaped("as __syncthreads() requires") == "as `__syncthreads()` requires"
+    assert escaped("NVIDIA's __cuda_sm20_div_rn_f64_full: 92") == "NVIDIA's `__cuda_sm20_div_rn_f64_full`: 92"
     assert escaped("tiled<16> at gemm_v2.cu:41 -> 2") == "tiled<16> at gemm_v2.cu:41 -> 2"
