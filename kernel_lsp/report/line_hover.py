@@ -184,8 +184,19 @@ def _groups(unit: LineUnit, places: Places) -> list[str]:
     if rest := ranked[MOST_INLINED:]:
         count = sum(len(inlined) for _, inlined in rest)
         rows.append(("inlined", wording.counted(len(rest), "more line"), wording.counted(count, "instruction")))
+    turn = _in_loop(unit)
+    if len(turn) and len(turn) < len(here):
+        rows.append(("in loop", "", counts_text(sass, turn)))
     wide = max((len(where) for _, where, _ in rows), default=0)
     return [f"{label:<7}  " + (f"{where:<{wide}}  " if where else "") + counts for label, where, counts in rows]
+
+
+def _in_loop(unit: LineUnit) -> Rows:
+    """The line's rows in the innermost loop that holds the most of them: unrolled loops leave others behind them."""
+    every, flow = unit.line.rows, unit.sass.flow
+    loops = np.array([-1 if (loop := flow.innermost_loop(row)) is None else loop for row in every.tolist()])
+    counts = np.bincount(loops[loops >= 0], minlength=1)
+    return every[loops == int(counts.argmax())] if counts.any() else every[:0]
 
 
 def _local(unit: LineUnit) -> list[str]:

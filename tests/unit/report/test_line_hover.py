@@ -121,6 +121,26 @@ def test_the_kernel_that_spills_there_stands_first(toolkit: Path, tmp_path: Path
     assert "instructions inlined into l.12" in spilling
 
 
+def test_one_turn_of_an_unrolled_loop_is_told_beside_all_of_it(toolkit: Path, tmp_path: Path) -> None:
+    """The loop with most of the line; what the rest of the iterations takes stands behind it."""
+    text = """__global__ void dot(const float* a, const float* b, float* y, int n)
+{
+    float s = 0.0f;
+    for (int i = 0; i < n; i++)
+        s += a[i] * b[i];
+    y[0] = s;
+}
+"""
+    analysis = analysed(text, "sm_86", toolkit, tmp_path)
+    rows = {line.split()[0]: line for line in hover(analysis, 5).splitlines() if line.startswith(("own", "in loop"))}
+    turns = [loop.work.compute_ops for loop in analysis.kernels[0].sass.loops or ()] if analysis.kernels[0].sass else []
+    in_all = int(rows["own"].split()[1])
+    assert len(turns) > 1
+    assert in_all >= sum(turns) > max(turns)
+    assert rows["in"].startswith(f"in loop  {max(turns)} FFMA  {2 * max(turns)} LDG.E")
+    assert "in loop" not in hover(analysis, 6)
+
+
 def test_a_loop_that_only_computes_is_the_kernels(toolkit: Path, tmp_path: Path) -> None:
     analysis = analysed(SHARED, "sm_86", toolkit, tmp_path)
     loose = next(kernel for kernel in analysis.kernels if kernel.binary.short_name == "loose")
