@@ -16,8 +16,8 @@ class NoSuchKernelError(ValueError):
 def chosen_kernels(analysis: FileAnalysis, name: str | None) -> tuple[KernelAnalysis, ...]:
     """All kernels, or those called `name`: mangled, in full, short, or without template arguments.
 
-    Where none is called exactly so, `name` may leave out namespaces from the left. Blanks do not count. Overloads and
-    instances that share the name are all meant.
+    Where none is called exactly so, `name` may leave out namespaces from the left and template arguments from the
+    right. Blanks do not count. Overloads and instances that share the name are all meant.
     """
     if name is None:
         return analysis.kernels
@@ -25,10 +25,17 @@ def chosen_kernels(analysis: FileAnalysis, name: str | None) -> tuple[KernelAnal
     spelt = [(kernel, _spellings(kernel)) for kernel in analysis.kernels]
     found = tuple(kernel for kernel, names in spelt if asked in names)
     if not found and asked:
-        found = tuple(kernel for kernel, names in spelt if any(each.endswith(f"::{asked}") for each in names))
+        found = tuple(kernel for kernel, names in spelt if any(_is_part(asked, each) for each in names))
     if not found:
         raise NoSuchKernelError(f"no kernel named {name!r} in {analysis.path}; {_there(analysis, asked)}")
     return found
+
+
+def _is_part(asked: str, whole: str) -> bool:
+    """`gemm` and `ns::gemm<float>` of `lib::ns::gemm<float,4>`."""
+    if whole.endswith(f"::{asked}"):
+        return True
+    return asked.endswith(">") and f"::{asked[:-1]}," in f"::{whole}"
 
 
 def _spellings(kernel: KernelAnalysis) -> set[str]:

@@ -155,6 +155,7 @@ HIDDEN = "void (anonymous namespace)::hidden"
         ("b::k", ["b::k(float*)"]),
         ("_ZN1a1kEPf", ["a::k(float*)"]),
         ("hidden", [f"{HIDDEN}<3, float>(float*)", f"{HIDDEN}<4, float>(float*)"]),
+        ("hidden<3>", [f"{HIDDEN}<3, float>(float*)"]),
         ("hidden<4,float>", [f"{HIDDEN}<4, float>(float*)"]),
         ("(anonymous namespace)::hidden<4, float>", [f"{HIDDEN}<4, float>(float*)"]),
     ],
