@@ -7,7 +7,7 @@ every line of its chain of calls, as one that was inlined there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -98,28 +98,45 @@ def awaited(kernel: KernelSass, line: LineSass) -> tuple[Awaited, ...]:
     (S2R) and constants (LDC) are left out.
     """
     rows = set(line.rows.tolist())
+    producers_of_each = [
+        {each.row for each in wait.producers if each.feeds and each.kind == "write"}
+        for wait in kernel.waits
+        if wait.row in rows
+    ]
+    names = _names(kernel, sorted(set().union(*producers_of_each)), line.file)
     found: Counter[Awaited] = Counter()
+    for producers in producers_of_each:
+        found.update({id(names[row]): names[row] for row in producers if row in names}.values())
+    return tuple(replace(what, count=count) for what, count in found.most_common())
+
+
+def _names(kernel: KernelSass, producers: Sequence[int], file: str) -> dict[int, Awaited]:
+    """What each producer is called; those of one place and opcode are the same object. Quick ones have no name."""
+    if not producers:
+        return {}
+    pcs = kernel.sass.pc[np.array(producers)].astype(np.int64)
+    table_rows = kernel.lines.rows_at(pcs).tolist() if kernel.lines is not None else [-1] * len(producers)
+    made: dict[tuple[int, str], Awaited] = {}
+    alike: dict[Awaited, Awaited] = {}
     names: dict[int, Awaited] = {}
-    for wait in kernel.waits:
-        if wait.row not in rows:
+    for row, table_row in zip(producers, table_rows, strict=True):
+        opcode = kernel.sass.opcode(row)
+        if _is_quick(opcode):
             continue
-        producers = {
-            each.row
-            for each in wait.producers
-            if each.feeds and each.kind == "write" and not _is_quick(kernel.sass.opcode(each.row))
-        }
-        for row in producers - names.keys():
+        key = (table_row, opcode.text)
+        if key not in made:
             frames = kernel.frames(row)
-            own = frame_in(frames, line.file)
-            names[row] = Awaited(
+            own = frame_in(frames, file)
+            named = Awaited(
                 file=frames[0].file if frames else None,
                 line=frames[0].line if frames else None,
                 own_line=own.line if own else None,
-                opcode=kernel.sass.opcode(row).text,
+                opcode=opcode.text,
                 count=0,
             )
-        found.update({names[row] for row in producers})
-    return tuple(replace(what, count=count) for what, count in found.most_common())
+            made[key] = alike.setdefault(named, named)
+        names[row] = made[key]
+    return names
 
 
 def _is_quick(opcode: Opcode) -> bool:
