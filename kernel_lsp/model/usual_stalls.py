@@ -18,6 +18,8 @@ from importlib import resources
 from kernel_lsp.cubin.opcodes import Opcode
 
 _SUB_PARTITIONS = 4
+# Forms of their own: sparse, scaled, of 4 bits. A pattern without one of these was measured on instructions without it.
+_SET_APART = frozenset(("SP", "SF", "S4", "U4"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ def usual_stall(opcode: Opcode, arch: str) -> UsualStall | None:
     if not digits:
         return None
     tokens = (opcode.family, *opcode.modifiers)
+    apart = _SET_APART.intersection(tokens)
     for pattern, by_arch in _table():
-        if pattern[0] == opcode.family and _occur_in_order(pattern, tokens):
+        if pattern[0] == opcode.family and apart.issubset(pattern) and _occur_in_order(pattern, tokens):
             return by_arch.get(f"sm_{digits[1]}")
     return None
 

@@ -17,6 +17,13 @@ from kernel_lsp.model.usual_stalls import UsualStall, pipe_clocks, usual_stall
         ("HMMA.1688.F32", "sm_80", UsualStall(4, 16)),
         ("HMMA.1688.F32.TF32", "sm_80", UsualStall(8, 24)),
         ("IMMA.16816.S8.S8", "sm_90a", UsualStall(4, 16)),
+        ("IMMA.16864.S4.S4.SAT", "sm_86", UsualStall(8, 24)),
+        ("HMMA.SP.16832.F32", "sm_80", UsualStall(8, 24)),
+        # Not measured: other sizes and types of sparse, scaled and 4-bit products than those of the table.
+        ("HMMA.SP.16816.F32", "sm_80", None),
+        ("IMMA.SP.16864.S8.S8", "sm_80", None),
+        ("IMMA.16832.S4.S4", "sm_80", None),
+        ("QMMA.SF.16832.F32.E4M3.E4M3.E8", "sm_120a", None),
         ("DMMA.8x8x4", "sm_120", UsualStall(584, None)),
         ("QMMA.16832.F32.E4M3.E4M3", "sm_80", None),  # there is none on 8.0
         ("FFMA2", "sm_100a", None),  # not in the table: no substring match
