@@ -29,6 +29,7 @@ _TOUCHES = {
     "global_store": _GLOBAL_WRITE,
     "global_atomic": _GLOBAL_READ | _GLOBAL_WRITE,
 }
+_SURFACE_WRITES = {"SUST", "SURED", "SUATOM"}  # of the kind "texture"
 _HARMLESS = {"S2R", "CS2R", "S2UR", "WARPSYNC", "ELECT"}  # of the kinds "special" and "sync"
 _CALLS = {"CALL", "RET"}
 _CLOCKS = ("SR_CLOCK", "SR_GLOBALTIMER")
@@ -90,6 +91,8 @@ def _touched(form: Form) -> int:
         return _ANY
     if opcode.family in _HARMLESS:
         return 0
+    if opcode.family in _SURFACE_WRITES:
+        return _GLOBAL_READ | _GLOBAL_WRITE
     return _TOUCHES.get(opcode.kind, _ANY) if opcode.known else _ANY
 
 

@@ -17,6 +17,7 @@ from tests.unit.sass.listing import decode
 BAR = "BAR.SYNC.DEFER_BLOCKING 0x0"
 STS, LDS = "STS [R2], R3", "LDS R4, [R5]"
 LDG, STG = "LDG.E R4, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4"
+SULD = "SULD.D.BA.1D.STRONG.SM.TRAP R4, [R2], UR4"
 
 
 def needless(*lines: str, functions: dict[str, int] | None = None) -> tuple[int, ...]:
@@ -38,6 +39,9 @@ def needless(*lines: str, functions: dict[str, int] | None = None) -> tuple[int,
         ("ATOMS.ADD R4, [R2], R3", LDS, True),
         ("RED.E.ADD.STRONG.GPU desc[UR4][R2.64], R5", LDG, True),
         ("ST.E desc[UR4][R2.64], R4", LDS, True),  # a generic address may lead anywhere
+        (SULD, "TEX.LL RZ, R6, R8, R9, UR6, 2D, 0x1", False),
+        ("SUST.D.BA.1D.STRONG.SM.IGN [R2], R4, UR4", SULD, True),
+        (SULD, "SURED.D.BA.1D.ADD.STRONG.SYS.TRAP [R2], R4, UR4", True),
         ("LDGSTS.E [R2], desc[UR4][R4.64]", LDS, True),
         ("DEPBAR.LE SB0, 0x0", LDS, True),
         ("MEMBAR.SC.GPU", LDG, True),
