@@ -10,6 +10,7 @@ groups of asynchronous copies is for the copies in them, and a warpgroup's wait 
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
 
@@ -21,9 +22,11 @@ from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.sass import NEVER_GUARD, Sass, guard_bit
 
 _BARRIERS = 6
-# DEPBAR.LE SBn, k waits for a scoreboard that it names in its operands instead of in the mask.
-_COUNTED_WAIT = "DEPBAR"
-_NUMBERS = frozenset("012345")
+# DEPBAR.LE SB0, 0x1, {3,2} waits for scoreboards that it names in its operands instead of in the mask: until one has
+# at most so many open, and until all of a list are clear.
+_NAMED_WAIT = "DEPBAR"
+_COUNTED = re.compile(r"SB([0-5]), 0x([0-9a-f]+)")
+_LISTED = re.compile(r"\{([0-5](?:,[0-5])*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +140,37 @@ def _events(sass: Sass, flow: Flow) -> list[list[_Event]]:
     masks, writes, reads = (
         column[first:end].tolist() for column in (control.wait_mask, control.write_barrier, control.read_barrier)
     )
-    counted = {
-        at: sass.forms[int(sass.form[first + at])].operands[2:3]
+    named = {
+        at: _named(sass.forms[int(sass.form[first + at])].operands)
         for at, name in enumerate(sass.families(first, end))
-        if name == _COUNTED_WAIT
+        if name == _NAMED_WAIT
     }
     in_mask = [barriers(mask) for mask in range(1 << _BARRIERS)]
     takes_part = (control.wait_mask != 0) | (control.write_barrier < _BARRIERS) | (control.read_barrier < _BARRIERS)
     events: list[list[_Event]] = [[] for _ in range(len(flow))]
     block = 0
-    for at in sorted({*np.flatnonzero(takes_part[first:end]).tolist(), *counted}):
+    for at in sorted({*np.flatnonzero(takes_part[first:end]).tolist(), *named}):
         while flow.starts[block + 1] <= first + at:
             block += 1
         cleared = in_mask[masks[at]]
-        named = counted.get(at, "")
-        waited = tuple(sorted({*cleared, int(named)})) if named in _NUMBERS else cleared
+        waited = cleared
+        if at in named:
+            more, clear = named[at]
+            waited = tuple(sorted({*cleared, *more}))
+            cleared = tuple(sorted({*cleared, *clear}))
         never = sass.guard[first + at] == NEVER_GUARD
         sets = () if never else tuple({each for each in (writes[at], reads[at]) if each < _BARRIERS})
         if waited or sets:
             events[block].append((first + at, waited, cleared, sets))
     return events
+
+
+def _named(operands: str) -> tuple[set[int], set[int]]:
+    """The scoreboards that a DEPBAR's operands name, and which of them are clear behind it."""
+    listed = _LISTED.search(operands)
+    clear = {int(each) for each in listed[1].split(",")} if listed else set()
+    counted = _COUNTED.match(operands)
+    if counted is None:
+        return clear, clear
+    waited = clear | {int(counted[1])}
+    return waited, clear if int(counted[2], 16) else waited

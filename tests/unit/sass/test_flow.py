@@ -158,6 +158,29 @@ PIPELINE = """
 """
 
 
+def test_waits_for_scoreboards_that_operands_name() -> None:
+    """As ptxas writes them before a barrier of proxies (all six) and behind copies (0 by count, others by list)."""
+    text = """
+    LDG.E R4, desc[UR4][R2.64]
+    LDS R6, [R8]
+    LDG.E R7, desc[UR4][R2.64+0x10]
+    DEPBAR.LE SB0, 0x1, {3,2}
+    FADD R5, R4, R6
+    FADD R5, R5, R7
+    DEPBAR {5,4,3,2,1,0}
+    FADD R5, R5, R7
+    EXIT
+"""
+    words = {
+        0: control_word(write=3), 1: control_word(write=2), 2: control_word(write=0),
+        4: control_word(wait=0b1100), 5: control_word(wait=1), 7: control_word(wait=1),
+    }  # fmt: skip
+    sass = decode(text, words)
+    waits = barrier_waits(sass, control_flow(sass, sass.codes[0]))
+    found = {wait.row: {(each.row, each.barrier) for each in wait.producers} for wait in waits}
+    assert found == {3: {(0, 3), (1, 2), (2, 0)}, 4: set(), 5: {(2, 0)}, 6: set(), 7: set()}
+
+
 def test_counted_waits_name_the_copies_of_their_groups() -> None:
     """The first turn waits for the first group, the second for the second, later ones for what the loop copied."""
     sass = decode(PIPELINE, dict.fromkeys((1, 3, 8), control_word(write=0)))
