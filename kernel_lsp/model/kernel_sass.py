@@ -111,36 +111,52 @@ class CubinSass:
     sections: dict[str, KernelSass]
 
 
+@dataclass(frozen=True, eq=False)
+class CubinLines:
+    """A cubin's line table; `why`: what is said of code that is not in it."""
+
+    table: LineTable
+    why: str
+
+
+def read_cubin_lines(data: bytes, spelt: Callable[[str], str] = lambda file: file) -> CubinLines:
+    """The line table of a cubin, which needs no disassembly. A damaged one is empty, and says so.
+
+    `spelt` gives the name under which a file of the table is known.
+    """
+    try:
+        table = read_line_table(data)
+    except CubinError as error:
+        return CubinLines(LineTable({}), str(error))
+    names: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for files in (lines.files for lines in table.sections.values()):
+        if files not in names:
+            names[files] = tuple(spelt(file) for file in files)
+    sections = {name: replace(lines, files=names[lines.files]) for name, lines in table.sections.items()}
+    return CubinLines(LineTable(sections), NO_LINE_TABLE)
+
+
 def read_cubin_sass(
     data: bytes,
     disassembly: str,
     missing_why: str,
-    spelt: Callable[[str], str] = lambda file: file,
+    lines: CubinLines | None = None,
     lost_why: Mapping[str, str] = MappingProxyType({}),
 ) -> CubinSass:
     """All code of a cubin.
 
     `disassembly` is nvdisasm's text ("" for none), `missing_why` says why it is missing or not whole ("" where it is);
-    `lost_why` says it of single sections, by the mangled name of their kernel or function.
-    `spelt` gives the name under which a file of the line table is known. Raises CubinError where the bytes are no
-    cubin; a damaged line table only costs the lines.
+    `lost_why` says it of single sections, by the mangled name of their kernel or function. `lines` is the cubin's line
+    table where it was read before. Raises CubinError where the bytes are no cubin.
     """
     elf = read_elf(data)
     sass = decode_sass(elf, disassembly)
-    try:
-        table, lines_why = read_line_table(data), NO_LINE_TABLE
-    except CubinError as error:
-        table, lines_why = LineTable({}), str(error)
-    names: dict[tuple[str, ...], tuple[str, ...]] = {}
+    lines = lines or read_cubin_lines(data)
     found: dict[str, KernelSass] = {}
     for code in sass.codes:
-        lines = table.sections.get(f".text.{code.name}")
-        if lines is not None:
-            if lines.files not in names:
-                names[lines.files] = tuple(spelt(file) for file in lines.files)
-            lines = replace(lines, files=names[lines.files])
+        known = lines.table.sections.get(f".text.{code.name}")
         found[code.name] = _section(
-            elf, sass, code, lines, "" if lines else lines_why, lost_why.get(code.name, missing_why)
+            elf, sass, code, known, "" if known else lines.why, lost_why.get(code.name, missing_why)
         )
     return CubinSass(found)
 

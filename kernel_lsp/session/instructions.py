@@ -20,7 +20,7 @@ from kernel_lsp.build.store import BuildStore
 from kernel_lsp.cubin.disassembly import ARGUMENTS
 from kernel_lsp.cubin.kernel import CubinError
 from kernel_lsp.cubin.salvage import Answer, Salvaged, salvage
-from kernel_lsp.model.kernel_sass import CubinSass, read_cubin_sass
+from kernel_lsp.model.kernel_sass import CubinLines, CubinSass, read_cubin_lines, read_cubin_sass
 from kernel_lsp.project.toolchain import Toolchain
 from kernel_lsp.session.uris import real_path
 from kernel_lsp.source.digest import content_digest
@@ -84,10 +84,13 @@ class InstructionReader:
         """The instructions of a cubin; without nvdisasm their lines alone, and a notice. Raises CancelledError only."""
         limit_s = min(time_limit_s, _TIME_LIMIT_S + _TIME_LIMIT_S_PER_MIB * len(cubin) / (1 << 20))
         async with self._turn:
+            loop = asyncio.get_running_loop()
+            reading_lines = loop.run_in_executor(self._thread, _lines, cubin, document)  # while nvdisasm runs
             text = await self._text(cubin, toolchain, store, limit_s)
             notice = text.reason or None
             try:
-                sass = await asyncio.get_running_loop().run_in_executor(self._thread, _decoded, cubin, text, document)
+                lines = await reading_lines
+                sass = await loop.run_in_executor(self._thread, _decoded, cubin, text, lines)
             except CubinError as error:
                 return Instructions(None, str(error), notice)
             except Exception:
@@ -146,7 +149,7 @@ def _key(cubin: bytes, toolchain: Toolchain, document: Path) -> tuple[str, ...]:
     return content_digest(cubin), str(document), *((str(tool.path), tool.version or "") if tool else ())
 
 
-def _decoded(cubin: bytes, text: _Text, document: Path) -> CubinSass:
+def _lines(cubin: bytes, document: Path) -> CubinLines:
     own = real_path(document)
 
     @functools.cache
@@ -154,4 +157,8 @@ def _decoded(cubin: bytes, text: _Text, document: Path) -> CubinSass:
         """The document under its own spelling: the table holds what the compiler was given."""
         return str(document) if real_path(file) == own else file
 
-    return read_cubin_sass(cubin, text.text, text.reason, spelt, text.lost_why)
+    return read_cubin_lines(cubin, spelt)
+
+
+def _decoded(cubin: bytes, text: _Text, lines: CubinLines) -> CubinSass:
+    return read_cubin_sass(cubin, text.text, text.reason, lines, text.lost_why)

@@ -7,7 +7,7 @@ from pathlib import Path
 from kernel_lsp.analysis import FileAnalysis, analyze
 from kernel_lsp.cubin.binary import read_cubin
 from kernel_lsp.cubin.disassembly import ARGUMENTS
-from kernel_lsp.model.kernel_sass import read_cubin_sass
+from kernel_lsp.model.kernel_sass import read_cubin_lines, read_cubin_sass
 from kernel_lsp.report.hints import line_hints
 from kernel_lsp.report.hover import kernel_hover
 from kernel_lsp.report.line_hover import line_hover
@@ -60,7 +60,7 @@ def analysed(text: str, arch: str, toolkit: Path, folder: Path) -> FileAnalysis:
         cubin.data,
         tool_text(toolkit, cubin.path, "nvdisasm", *ARGUMENTS),
         "",
-        lambda file: str(source) if Path(file).name == source.name else file,
+        read_cubin_lines(cubin.data, lambda file: str(source) if Path(file).name == source.name else file),
     )
     return analyze(str(source), text, read_cubin(cubin.data), gpu(), scan(text), {}, sass=sass)
 
