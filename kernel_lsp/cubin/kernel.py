@@ -22,7 +22,9 @@ class Resources:
     registers: int
     static_shared_bytes: int
     local_bytes: int
-    frame_bytes: int  # ptxas's "stack frame": the function's own
+    # ptxas's "stack frame": the function's own. None: functions behind the kernel have frames of their own, and the
+    # cubin tells `stack_bytes` alone.
+    frame_bytes: int | None
     stack_bytes: int | None  # ptxas's "cumulative stack size": with all that it calls; None: recursion, not known
     spill_store_bytes: int | None
     spill_load_bytes: int | None

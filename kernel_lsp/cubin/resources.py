@@ -81,11 +81,13 @@ def kernel_resources(
     registers = numbers.registers.get(kernel.index)
     if registers is None:
         raise CubinError(f"damaged cubin: no register count for kernel {name}")
-    frame = numbers.frame_bytes.get(kernel.index, 0)
+    frame: int | None = numbers.frame_bytes.get(kernel.index, 0)
     stack: int | None = numbers.stack_bytes.get(kernel.index, frame)
     # ptxas 12.6 to 13.0 writes the frame alone for a kernel that recurses, the others all ones.
     if stack == _UNKNOWN_STACK or (ptx and ptx.recurses):
         stack = None
+    elif frame and frame == numbers.stack_bytes.get(kernel.index) and _holds_frames(elf, kernel, numbers):
+        frame = None  # where a called function has its own (its address is taken), the cubin gives the whole stack here
     barriers = own.get(Info.NUM_BARRIERS)
     return Resources(
         registers=registers,
@@ -103,6 +105,15 @@ def kernel_resources(
         min_blocks_per_sm=ptx.min_blocks_per_sm if ptx else None,
         uses_dynamic_shared=_uses_dynamic_shared(elf, name, ptx),
         relocatable=elf.relocatable and (graph is None or graph.calls(kernel.index)),
+    )
+
+
+def _holds_frames(elf: CubinElf, kernel: Symbol, numbers: FunctionNumbers) -> bool:
+    """Whether a function placed behind the kernel has a frame; NVIDIA's helpers use the kernel's."""
+    inside = [elf.symbols[index] for index, size in numbers.frame_bytes.items() if size and index < len(elf.symbols)]
+    return any(
+        function.section == kernel.section and function.index != kernel.index and "$__internal_" not in function.name
+        for function in inside
     )
 
 

@@ -214,11 +214,22 @@ def local_words(kernel: KernelAnalysis) -> str | None:
     stores, loads = resources.spill_store_bytes, resources.spill_load_bytes
     if stores or loads:
         return spills(stores, loads)
-    frame = max(resources.frame_bytes, resources.local_bytes)
-    if not frame:
+    if not own_local_bytes(resources):
         return None
     known = "" if stores == 0 and loads == 0 else ", whether by spills is not known"
-    return f"{exact_bytes(frame)} of local memory per thread{known}"
+    return f"{local_size(resources, 'of local memory per thread')}{known}"
+
+
+def own_local_bytes(resources: Resources) -> int:
+    """Local memory that a thread of the kernel has for its own data; with what it calls where only that is known."""
+    frame = resources.stack_bytes if resources.frame_bytes is None else resources.frame_bytes
+    return max(frame or 0, resources.local_bytes)
+
+
+def local_size(resources: Resources, where: str) -> str:
+    """`40 B <where>`, or `72 B <where> with the functions it calls`."""
+    calls = " with the functions it calls" if resources.frame_bytes is None else ""
+    return f"{exact_bytes(own_local_bytes(resources))} {where}{calls}"
 
 
 def peak_provenance(peak: Peak) -> str:

@@ -19,7 +19,7 @@ from kernel_lsp.ncu.sampled import Sampled
 # Families by the unit that answers (NVIDIA's stall reasons in the Kernel Profiling Guide).
 _LONG = frozenset(
     (
-        *("LDG", "LD", "LDL", "LDGSTS", "ATOMG", "ATOM", "RED", "REDG", "STG", "ST", "STL", "CCTL"),
+        *("LDG", "LDGMC", "LDT", "LD", "LDL", "LDGSTS", "ATOMG", "ATOM", "RED", "REDG", "STG", "ST", "STL", "CCTL"),
         *("TEX", "TLD", "TLD4", "TMML", "TXD", "TXQ", "SULD", "SUATOM", "SURED", "SUST", "LDTM", "UBLKCP", "UTMALDG"),
     )
 )

@@ -167,6 +167,8 @@ def _resources(kernel: KernelAnalysis) -> Json:
         "uses_dynamic_shared": resources.uses_dynamic_shared,
         "is_lower_bound": resources.relocatable,
     }
+    if resources.frame_bytes is None:
+        value["frame_bytes_why"] = "called functions have frames of their own, and the cubin gives the stack with them"
     if resources.stack_bytes is None:
         value["stack_bytes_why"] = "the kernel calls functions recursively or through pointers"
     if resources.spill_store_bytes is None:

@@ -19,11 +19,13 @@ from kernel_lsp.model.kernel_analysis import KernelAnalysis
 from kernel_lsp.model.line_sass import LocalLine, local_lines
 from kernel_lsp.source.local_arrays import IndexedArray, indexed_arrays
 
+_PER_THREAD = ("bytes per thread", "cubin")
+
 
 def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
     for kernel in facts.kernels:
         resources = kernel.binary.resources
-        frame = max(resources.frame_bytes, resources.local_bytes)
+        frame = wording.own_local_bytes(resources)
         no_spills = resources.spill_store_bytes == 0 and resources.spill_load_bytes == 0
         if not frame or not no_spills or resources.relocatable:
             continue  # unlinked: the frame belongs to the calls, and its size is not final
@@ -42,12 +44,14 @@ def _check(facts: Facts, text: RuleText) -> Iterator[Draft]:
             text,
             facts,
             kernel,
-            message=text.messages[variant].format(frame=wording.exact_bytes(frame), name=array.name if array else ""),
+            message=text.messages[variant].format(
+                held=wording.local_size(resources, "per thread in local memory"), name=array.name if array else ""
+            ),
             advice=text.advice["untouched" if is_idle else variant],
             badness=frame,
             severity=None if is_large and not is_idle else "hint",
             evidence=(
-                exact("frame_bytes", frame, "bytes per thread", "cubin"),
+                exact("frame_bytes" if resources.frame_bytes is not None else "stack_bytes", frame, *_PER_THREAD),
                 exact("spill_store_bytes", 0, "bytes", "cubin"),
                 exact("spill_load_bytes", 0, "bytes", "cubin"),
             ),

@@ -35,3 +35,13 @@ __global__ void __launch_bounds__(1024, 2) call_and_spill(const float* x, float*
 #pragma unroll
   for (int k = 0; k < 40; ++k) y[threadIdx.x + k * n] = a[k] * s;
 }
+// A function whose address is taken has a frame of its own: the cubin's frame size of a kernel that calls it is that of
+// the whole stack.
+__device__ float sum(float x, int n) { return x + n; }
+__device__ float (*framed[2])(float, int) = {heavy, sum};
+__global__ void call_framed(float* x, int n) { x[threadIdx.x] = framed[n & 1](x[threadIdx.x], n); }
+__global__ void call_framed_with_own(float* x, int n) {
+  float own[8];
+  for (int k = 0; k < 8; ++k) own[k] = framed[k & 1](x[threadIdx.x], n);
+  x[threadIdx.x] = own[n & 7];
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kernel_lsp.findings.wording import local_words
 from tests.unit.kernel_values import analysed, gpu, kernel
 
 
@@ -69,3 +70,11 @@ def test_the_flag_has_no_effect_on_a_bounded_kernel(registers: int, severity: st
         f"-maxrregcount=32 has no effect here: __launch_bounds__(256) decides ({registers} registers)"
     )
     assert not [f for f in analysed([bounded]).findings if f.code == "KL125"]
+
+
+def test_a_frame_that_is_known_with_its_calls_alone_says_so() -> None:
+    analysis = analysed([kernel(frame_bytes=None, stack_bytes=72)])
+    (finding,) = analysis.findings
+    assert finding.message.startswith("72 B per thread in local memory with the functions it calls, 0 spills")
+    assert (finding.evidence[0].name, finding.evidence[0].value) == ("stack_bytes", 72)
+    assert local_words(analysis.kernels[0]) == "72 B of local memory per thread with the functions it calls"
