@@ -14,7 +14,7 @@ from kernel_lsp.model.kernel_sass import CubinSass, KernelSass, read_cubin_sass
 from kernel_lsp.model.line_sass import line_sass, local_lines
 from kernel_lsp.report.sass_listing import sass_listing
 from kernel_lsp.report.sass_value import instruction_values
-from tests.oracle.cubin_corpus import build, sources_for, tool_text
+from tests.oracle.cubin_corpus import assembled, build, sources_for, tool_text
 from tests.unit.kernel_values import analysed
 from tests.unit.kernel_values import kernel as binary
 
@@ -24,7 +24,7 @@ ON = ("sm_80", "sm_86", "sm_90a", "sm_100a", "sm_120a")
 
 
 def decoded(source: Path, arch: str, toolkit: Path) -> CubinSass:
-    cubin = build(source, arch, toolkit)
+    cubin = (build if source == OPCODES else assembled)(source, arch, toolkit)
     return read_cubin_sass(cubin.data, tool_text(toolkit, cubin.path, "nvdisasm", *ARGUMENTS), "")
 
 

@@ -60,6 +60,10 @@ def build(command: BuildCommand, toolkit: Path, output: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+# Objects that CMake builds take a while: a plain target, and one whose code is linked later.
+COMPARED = ("src/gemm.cu", "src/reduce.cu")
+
+
 @pytest.mark.parametrize(
     ("name", "target", "expected"),
     [
@@ -79,6 +83,8 @@ def test_every_file_gets_its_targets_release_flags(
     assert ("-rdc=true" in command.flags) == (target == "reduce")
     assert command.origin_detail.startswith("Release (entry")
     assert command.arch == "sm_90"
+    if name not in COMPARED:
+        return
     object_file = f"CMakeFiles/{target}.dir/Release/{name.removeprefix('build/')}.o"
     theirs = listing(toolkit, built(multi_config, object_file))
     build(command, toolkit, tmp_path / "ours.cubin")
