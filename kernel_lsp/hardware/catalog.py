@@ -7,7 +7,6 @@ read when they are asked for and kept: one board is one file, a name is looked u
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -125,11 +124,24 @@ def representative(arch: str) -> HwProfile:
     for identity in _identities():
         if identity.representative and identity.arch == limits.arch:
             return board(identity.slug)
+    return _boardless(
+        limits.arch, limits, "no board of this architecture is in the catalogue: limits only, no peaks", limits.source
+    )
+
+
+def without_limits(arch: str) -> GpuChoice:
+    """Stands in for an architecture that is not on record. Nothing may be computed from its limits: they are those of
+    the default board; it has no peaks."""
+    words = f"{arch}, of which no limits are on record"
+    return GpuChoice(_boardless(arch, board(DEFAULT_SLUG).limits, words, "none"), "flags", words)
+
+
+def _boardless(arch: str, limits: SmLimits, note: str, source: str) -> HwProfile:
     return HwProfile(
-        name=limits.arch,
-        slug=limits.arch,
+        name=arch,
+        slug=arch,
         chip=None,
-        arch=limits.arch,
+        arch=arch,
         limits=limits,
         sm_count=None,
         boost_clock_mhz=None,
@@ -141,34 +153,9 @@ def representative(arch: str) -> HwProfile:
         warps_to_hide_latency=None,
         peaks=MappingProxyType({}),
         confidence="low",
-        notes=("no board of this architecture is in the catalogue: limits only, no peaks",),
-        source=limits.source,
+        notes=(note,),
+        source=source,
     )
-
-
-def without_limits(arch: str) -> GpuChoice:
-    """Stands in for an architecture that is not on record. Nothing may be computed from its limits: they are those of
-    the default board; it has no peaks."""
-    words = f"{arch}, of which no limits are on record"
-    profile = replace(
-        board(DEFAULT_SLUG),
-        name=arch,
-        slug=arch,
-        chip=None,
-        arch=arch,
-        sm_count=None,
-        boost_clock_mhz=None,
-        tensor_clock_mhz=None,
-        dram_gb_per_s=None,
-        dram_source=None,
-        l2_mib=None,
-        warps_to_hide_latency=None,
-        peaks=MappingProxyType({}),
-        confidence="low",
-        notes=(words,),
-        source="none",
-    )
-    return GpuChoice(profile, "flags", words)
 
 
 def choose(
