@@ -19,9 +19,9 @@ CORPUS = ROOT / "tests" / "data" / "cubin_corpus"
 EXAMPLES = ROOT / "examples"
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 # Assembled from one PTX of nvcc, as a driver or a fat binary's maker does: the compiler before ptxas takes ten times as
-# long, and runs for the others.
-ASSEMBLED = ("sm_80", "sm_89", "sm_100a")
-_VIRTUAL = "compute_80"
+# long, and runs for sm_86, sm_90a and sm_120a.
+ASSEMBLED = ("sm_75", "sm_80", "sm_89", "sm_100a")
+_VIRTUAL = "compute_75"
 
 
 @dataclass(frozen=True)
