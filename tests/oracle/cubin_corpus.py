@@ -19,8 +19,8 @@ CORPUS = ROOT / "tests" / "data" / "cubin_corpus"
 EXAMPLES = ROOT / "examples"
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 # Assembled from one PTX of nvcc, as a driver or a fat binary's maker does: the compiler before ptxas takes ten times as
-# long, and runs for sm_86, sm_90a and sm_120a.
-ASSEMBLED = ("sm_75", "sm_80", "sm_89", "sm_100a")
+# long, and runs for sm_86 and sm_120a.
+ASSEMBLED = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a")
 _VIRTUAL = "compute_75"
 
 

@@ -30,7 +30,10 @@ def decoded(source: Path, arch: str, toolkit: Path) -> CubinSass:
 
 @pytest.mark.parametrize(
     ("source", "arch"),
-    [(source, arch) for arch in ON for source in (*sources_for(arch), OPCODES)],
+    [
+        *((OPCODES, arch) for arch in ON),
+        *((source, arch) for arch in ("sm_86", "sm_100a") for source in sources_for(arch)),
+    ],
     ids=lambda value: value if isinstance(value, str) else value.stem,
 )
 def test_the_lines_sum_is_the_kernels_each_once(source: Path, arch: str, toolkit: Path) -> None:
