@@ -92,6 +92,17 @@ class MeasuringClient:
             types.HoverParams(types.TextDocumentIdentifier(path.as_uri()), types.Position(line, character))
         )
 
+    async def hovers_until(self, done: asyncio.Task[Any], path: Path) -> list[float]:
+        """Seconds of each hover on the file's first kernel, one after another until something else is done."""
+        took: list[float] = []
+        while not done.done():
+            began = time.perf_counter()
+            answer = await self.hover(path, 1, 17)
+            took.append(time.perf_counter() - began)
+            assert answer is not None
+            await asyncio.sleep(0.002)
+        return took
+
     async def next_diagnostics(self, path: Path, after: float) -> float:
         """When diagnostics for the file came, after a moment of `time.perf_counter()`."""
 

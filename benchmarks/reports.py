@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from benchmarks.client import KERNEL_LSP, MeasuringClient
-from benchmarks.row import SMALL_KERNEL, Row, environment
+from benchmarks.row import SMALL_KERNEL, Row, environment, hover_row
 from kernel_lsp.build.ncu_reader import ReportReader
 from kernel_lsp.build.store import BuildStore
 from kernel_lsp.ncu.counters import read_report_values
@@ -50,21 +50,9 @@ async def hover_during_load(folder: Path, n: int) -> Row:
         await client.next_diagnostics(path, began)
         await client.hover(path, 1, 17)  # the first loads what hovers need
         done = asyncio.create_task(client.progress_ended("Reading reports"))
-        while not done.done():
-            began = time.perf_counter()
-            answer = await client.hover(path, 1, 17)
-            took.append(time.perf_counter() - began)
-            assert answer is not None
-            await asyncio.sleep(0.002)
+        took += await client.hovers_until(done, path)
         await client.stop()
-    p99 = sorted(took)[int(0.99 * (len(took) - 1))] * 1e3
-    return Row(
-        "hover while reports are read",
-        f"median {statistics.median(took) * 1e3:.1f} ms, p99 {p99:.1f} ms ({len(took)} hovers)",
-        f"{len(reports())} reports, {size_mb:.1f} MB",
-        "p99 20 ms",
-        p99 < 20,
-    )
+    return hover_row("hover while reports are read", took, f"{len(reports())} reports, {size_mb:.1f} MB")
 
 
 async def reading(folder: Path, n: int) -> list[Row]:

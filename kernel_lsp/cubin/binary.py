@@ -6,7 +6,7 @@ from kernel_lsp.cubin.call_graph import call_graph
 from kernel_lsp.cubin.elf import CubinElf, Symbol, read_elf
 from kernel_lsp.cubin.kernel import Cubin, CubinError, DeviceFunction, KernelBinary
 from kernel_lsp.cubin.line_program import entry_lines
-from kernel_lsp.cubin.names import function_name, short_names
+from kernel_lsp.cubin.names import function_name, is_nvidias, short_names
 from kernel_lsp.cubin.ptx import read_ptx
 from kernel_lsp.cubin.resources import (
     FunctionNumbers,
@@ -16,8 +16,6 @@ from kernel_lsp.cubin.resources import (
     spills_by_function,
 )
 from kernel_lsp.source.position import SourceLine
-
-_HELPERS = ("__internal_", "__cuda_sm")
 
 
 def read_cubin(data: bytes) -> Cubin:
@@ -98,7 +96,7 @@ def _device_function(symbol: Symbol, numbers: FunctionNumbers, spills: Spills, k
         name=name.full,
         short_name=name.short,
         kernel=kernel,
-        is_helper=symbol.name.startswith("$__internal_") or mangled.startswith(_HELPERS),
+        is_helper=is_nvidias(symbol.name),
         registers=numbers.registers.get(symbol.index) if kernel is None else None,
         frame_bytes=numbers.frame_bytes.get(symbol.index) if kernel is None else None,
         spill_store_bytes=spills.store_bytes,

@@ -149,3 +149,8 @@ def _abbreviated(name: str) -> str:
         if len(short) <= _LONGEST_SHORT:
             break
     return short
+
+
+def is_nvidias(symbol: str) -> bool:
+    """Whether a function is NVIDIA's own: `$__internal_0_$__cuda_sm20_div_s64`, `$kernel$__internal_trig_slowpath`."""
+    return symbol.startswith("$__internal_") or symbol.rpartition("$")[2].startswith(("__internal_", "__cuda_sm"))

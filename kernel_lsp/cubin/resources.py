@@ -18,6 +18,7 @@ from kernel_lsp.cubin.attributes import Info
 from kernel_lsp.cubin.call_graph import CallGraph
 from kernel_lsp.cubin.elf import Attribute, CubinElf, Section, Symbol
 from kernel_lsp.cubin.kernel import CubinError, Resources
+from kernel_lsp.cubin.names import is_nvidias
 from kernel_lsp.cubin.ptx import PtxKernel
 
 SYSTEM_SHARED_BYTES = 1024
@@ -112,7 +113,7 @@ def _holds_frames(elf: CubinElf, kernel: Symbol, numbers: FunctionNumbers) -> bo
     """Whether a function placed behind the kernel has a frame; NVIDIA's helpers use the kernel's."""
     inside = [elf.symbols[index] for index, size in numbers.frame_bytes.items() if size and index < len(elf.symbols)]
     return any(
-        function.section == kernel.section and function.index != kernel.index and "$__internal_" not in function.name
+        function.section == kernel.section and function.index != kernel.index and not is_nvidias(function.name)
         for function in inside
     )
 

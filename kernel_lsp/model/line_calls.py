@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kernel_lsp.cubin.linemap import Frame
+from kernel_lsp.cubin.names import is_nvidias
 from kernel_lsp.cubin.sass import CodeFunction
 from kernel_lsp.model.kernel_sass import KernelSass, Rows
 
-_HELPERS = ("__internal_", "__cuda_sm")
 _NAMED = re.compile(r"^`\(([^)]+)\)$")
 
 
@@ -66,7 +66,7 @@ def called(kernel: KernelSass, rows: Rows) -> tuple[Called, ...]:
         else:
             continue
         counts[name] += 1
-        found.setdefault(name, Called(name, size, name.startswith(_HELPERS), 0))
+        found.setdefault(name, Called(name, size, is_nvidias(name), 0))
     return tuple(
         Called(each.function, each.instruction_count, each.is_helper, counts[name]) for name, each in found.items()
     )

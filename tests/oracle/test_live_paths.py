@@ -21,7 +21,7 @@ from kernel_lsp.cubin.flow import Flow
 from kernel_lsp.cubin.liveness import occupied_registers
 from kernel_lsp.cubin.operands import BANK_START, PREDICATE_MASK, UNIFORM_PREDICATE_MASK
 from kernel_lsp.cubin.register_flow import Transfer
-from kernel_lsp.cubin.sass import NEVER_GUARD, NO_GUARD, Code, Sass, guard_text
+from kernel_lsp.cubin.sass import NO_GUARD, Code, Sass, guard_bit, guard_text
 from tests.oracle.sass_corpus import Built, built
 from tests.oracle.test_sass import BUILDS
 
@@ -62,10 +62,10 @@ class Thread:
         back: list[int] = []
         for _ in range(_STEPS):
             at = row - self._work.first
-            runs = self._holds(guard_text(int(self._sass.guard[row])))
             guard = int(self._sass.guard[row])
+            runs = self._holds(guard_text(guard))
             # The transfer's reads hold the guard's register, which is read either way.
-            reads = self._work.reads[at] if runs else self._guard_register(guard)
+            reads = self._work.reads[at] if runs else guard_bit(guard)
             writes = self._work.writes[at] if runs else 0
             yield Step(row, reads, writes)
             for bit in _bits(writes & _PREDICATES):
@@ -109,12 +109,6 @@ class Thread:
         bit = BANK_START[name.rstrip("0123456")] + int(name[-1])
         value = self._values.setdefault(bit, self._chance.random() < 0.5)
         return value != guard.startswith("!")
-
-    def _guard_register(self, guard: int) -> int:
-        if guard in (NO_GUARD, NEVER_GUARD) or guard & 7 == 7:
-            return 0
-        name = guard_text(guard).lstrip("!")
-        return 1 << BANK_START[name[:-1]] + int(name[-1])
 
 
 def _bits(registers: int) -> Iterator[int]:
