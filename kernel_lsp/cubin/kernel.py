@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from kernel_lsp.source.position import SourceLine
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+
 
 class CubinError(ValueError):
-    """The bytes are no cubin that can be read; the message says what was wrong, for people."""
+    """The bytes are no cubin that can be read; the message says what was wrong, for people, on one line."""
+
+    def __init__(self, message: str) -> None:
+        # It may hold a name from a damaged file.
+        super().__init__(_CONTROL.sub("?", message))
 
 
 @dataclass(frozen=True, slots=True)

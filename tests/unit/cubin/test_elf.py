@@ -120,6 +120,15 @@ def test_several_damages_at_once(data: st.DataObject) -> None:
     read_all(bytes(damaged))
 
 
+def test_a_damaged_name_does_not_break_the_message() -> None:
+    (path,) = (path for path in RECORDED if path.stem == "ptxas_12.4.sm_90a")
+    damaged = bytearray(path.read_bytes())
+    damaged[140:148] = b"\n" + bytes(7)  # in the name .nv.info.<kernel>
+    damaged[20725:20733] = bytes(8)
+    with pytest.raises(CubinError, match=r"^damaged cubin: \.nv\.info\.\? holds no attribute at byte 24$"):
+        read_cubin(bytes(damaged))
+
+
 @given(st.binary(max_size=400))
 @settings(max_examples=200, deadline=None)
 def test_noise_behind_a_header(noise: bytes) -> None:
